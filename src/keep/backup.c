@@ -1,4 +1,4 @@
-/* backup.c: the whole store as one file, whole or not at all. */
+/* backup.c: copies the whole store to one file, completely or not at all. */
 #include "base/error.h"
 #include "base/outfile.h"
 #include "base/opts.h"
@@ -6,7 +6,7 @@
 
 struct backing {
     const rv_backup_opts *opts;
-    bool ended; /* by who asked for it */
+    bool ended; /* by the caller's callback */
 };
 
 static int tell(void *arg, uint64_t done, uint64_t total)

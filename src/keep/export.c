@@ -1,8 +1,8 @@
-/* export.c: one run as one file. format.h has its form, import.c reads it.
+/* export.c: writes one run to a file. format.h describes the format; import_file.c reads it.
  *
- * The store shows the run as it is at one moment (rv__store_whole), and as long as it does, its WAL cannot
- * begin anew. So nobody is waited for meanwhile but the disk: who wants the text and not a file gets it
- * from a file without a name, afterwards, and gets nothing at all of a run that cannot be read whole. */
+ * The store shows a snapshot of the run (rv__store_whole), and meanwhile its WAL cannot be restarted. So only the
+ * disk is waited for: a caller that wants the text instead of a file gets it afterwards, from a file without a
+ * name; and it gets nothing of a run that cannot be read completely. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,11 +17,11 @@
 #include "keep/format.h"
 #include "keep/keep.h"
 
-enum { PIECE = 64 << 10 }; /* that is written, or handed on, at once */
+enum { PIECE = 64 << 10 }; /* written, or passed on, at once */
 
 struct exporting {
     struct rv__outfile out;
-    struct rv__buf text; /* lines that are to be written */
+    struct rv__buf text; /* lines to write */
     struct rv__sha256 hash;
     int64_t now_ms;
     uint64_t lines;
@@ -31,7 +31,7 @@ struct exporting {
 
 static const char *const levels[] = { "debug", "info", "warn", "error" };
 
-/* A JSON text may have line ends between its values, and nowhere else: here they are blanks. */
+/* Append JSON on one line: line ends can only be between its values, and become blanks. */
 static void put_json(struct rv__buf *out, struct rv__str json)
 {
     size_t from = out->len;
@@ -55,10 +55,10 @@ static void put_number(struct rv__buf *out, const char *key, int64_t number)
     rv__buf_char(out, ',');
 }
 
-/* After the last member: its comma becomes the end of the object and of the line's. */
+/* After the last member: its comma is replaced by the end of the object and of the line's object. */
 static void end_object(struct rv__buf *out)
 {
-    if (out->rc == RV_OK) /* else there is nothing to take back */
+    if (out->rc == RV_OK) /* else there is nothing to remove */
         rv__buf_cut(out, out->len - 1);
     rv__buf_text(out, "}}\n");
 }
@@ -74,7 +74,7 @@ static int flush(struct exporting *x)
     return rc;
 }
 
-/* A line is whole. */
+/* A line is complete. */
 static int line_done(struct exporting *x)
 {
     x->lines++;
@@ -138,10 +138,10 @@ static int put_facts(struct exporting *x, struct rv__str facts)
     return line_done(x);
 }
 
-/* So many facts that no reader would take the line: parts of them, one turn each. */
+/* The facts are too long for one line: write parts of them, one turn each. */
 static int put_long_turn(struct exporting *x, struct rv__str facts)
 {
-    struct rv__buf array; /* the check wants one value */
+    struct rv__buf array; /* the check needs one value */
     struct rv__json_iter it;
     struct rv__str fact = { NULL, 0 };
     rv__buf_init(&array, SIZE_MAX / 8);
@@ -209,7 +209,7 @@ static int put_end(struct exporting *x)
     put_number(&x->text, "lines", (int64_t)x->lines);
     put_text(&x->text, "sha256", rv__str(hash));
     end_object(&x->text);
-    rv__sha256_init(&x->hash); /* of nothing that anybody asks for */
+    rv__sha256_init(&x->hash); /* not used any more */
     return flush(x);
 }
 
@@ -224,7 +224,7 @@ static int export_run(struct exporting *x, struct rv__store *reader, const char 
     return rc == RV_OK ? put_end(x) : rc;
 }
 
-/* From the file without a name to who asked. */
+/* Pass the file without a name on to the caller. */
 static int hand_on(struct exporting *x, const rv_export_opts *opts)
 {
     char piece[PIECE];

@@ -1,10 +1,9 @@
-/* import_file.c: reads the file of an exported run (format.h), as writes for the store.
+/* import_file.c: reads the file of an exported run (format.h), and makes writes for the store.
  *
- * One pass over the file, in one transaction: each turn is checked and applied to a cell, as when a run is
- * loaded, and then written; what else the store keeps of a run (results, status, snapshot) is taken from the
- * cell and not from the file, so that it cannot say one thing and mean another. The last line has the count
- * and the hash of the others: before it was found to be right, nothing is committed. Memory: the cell, and a
- * line. */
+ * One pass over the file, in one transaction. Each turn is checked, applied to a cell as when a run is loaded, and
+ * then written. Everything else that the store has of a run (results, status, snapshot) comes from the cell and not
+ * from the file, so that it cannot contradict the turns. The last line has the count and the hash of the others:
+ * nothing is committed before they were checked. Memory: the cell, and a line. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,20 +28,20 @@ struct rv__import {
     int file;
     const char *name; /* of the file, for messages */
     struct rv__buf text;
-    size_t at, looked; /* in `text`: the next line; up to here it has no end */
+    size_t at, looked; /* in `text`: the next line; searched for its end up to here */
     struct rv__sha256 hash;
     uint64_t lines, turns, values; /* read */
 
     struct rv__plan *plan;
     struct rv__cell *cell;
-    struct rv__facts facts; /* the rows of a turn; in the end: what was in flight is lost */
+    struct rv__facts facts; /* the facts of a turn; at the end: steps in flight are lost */
     struct rv__buf snapshot;
     struct rv__buf suspensions;         /* as its row has them */
-    struct rv__arena arena, line_arena; /* as long as this; as long as a line */
+    struct rv__arena arena, line_arena; /* for the import; for one line */
     int64_t now_ms;
     int max_crashes;
 
-    /* what is written next */
+    /* the next write */
     struct rv__store_run row;
     struct rv__store_definition definition;
     struct rv__store_touch touch;
@@ -59,12 +58,12 @@ static int bad(const struct rv__import *im, rv_error *err, const char *why)
                     (unsigned long long)im->lines, why);
 }
 
-/* More text behind what there is. 0: there is no more. */
+/* Read more text. 0: end of file. */
 static int read_more(struct rv__import *im, rv_error *err)
 {
     char piece[READ_PIECE];
     ssize_t n;
-    if (im->at > 0 && im->text.text != NULL) { /* lines that were read make room */
+    if (im->at > 0 && im->text.text != NULL) { /* remove the lines already read */
         memmove(im->text.text, im->text.text + im->at, im->text.len - im->at);
         rv__buf_cut(&im->text, im->text.len - im->at);
         im->looked -= im->at;
@@ -82,8 +81,8 @@ static int read_more(struct rv__import *im, rv_error *err)
     return rc < 0 ? rc : n > 0;
 }
 
-/* The next line, with its end; good until the next call. 1; 0: there are no more; or an error. A last line
- * without an end is cut. */
+/* The next line, with its end; valid until the next call. 1; 0: no more; or an error. A last line without an end is
+ * an error: the file was cut. */
 static int next_line(struct rv__import *im, struct rv__str *ret, rv_error *err)
 {
     for (;;) {
@@ -110,7 +109,7 @@ static int next_line(struct rv__import *im, struct rv__str *ret, rv_error *err)
     }
 }
 
-/* The value of a line that begins so; false: it does not. The value is not checked yet. */
+/* The value of a line that begins with `begin`; false: it does not. The value is not checked yet. */
 static bool line_value(struct rv__str line, const char *begin, struct rv__str *ret)
 {
     size_t len = strlen(begin);
@@ -120,7 +119,7 @@ static bool line_value(struct rv__str line, const char *begin, struct rv__str *r
     return true;
 }
 
-/* One value of this type, checked: no deeper than it may be. */
+/* Check that it is one value of this type, not nested too deep. */
 static int check_value(const struct rv__import *im, struct rv__str *value, enum rv__json_type type,
                        rv_error *err)
 {
@@ -130,7 +129,7 @@ static int check_value(const struct rv__import *im, struct rv__str *value, enum 
     return rv__json_type(*value) == type ? RV_OK : bad(im, err, "it is of another type");
 }
 
-/* The line that has to come now. */
+/* Read the line that must come next. */
 static int expect_line(struct rv__import *im, const char *begin, const char *what,
                        struct rv__str *ret, rv_error *err)
 {
@@ -159,7 +158,7 @@ static int get_int(const struct rv__import *im, struct rv__str object, const cha
     return bad(im, err, why);
 }
 
-/* Unescaped, in the arena or the line. None, if it is not there and need not be. */
+/* A text, unescaped, in the arena or the line. None if it is absent and not `needed`. */
 static int get_text(struct rv__import *im, struct rv__str object, const char *key, bool needed,
                     struct rv__arena *arena, struct rv__str *ret, rv_error *err)
 {
@@ -177,7 +176,7 @@ static int get_text(struct rv__import *im, struct rv__str object, const char *ke
     return rc < 0 ? bad(im, err, why) : RV_OK;
 }
 
-/* As get_text(), and kept for as long as the import. */
+/* As get_text(), but valid as long as the import. */
 static int keep_text(struct rv__import *im, struct rv__str object, const char *key,
                      struct rv__str *ret, rv_error *err)
 {
@@ -268,7 +267,7 @@ static int read_definition(struct rv__import *im, rv_error *err)
 
 /* --------------------------------------------------------------------------------- writes --- */
 
-/* The rows of iterations that ended in this turn. */
+/* The results of iterations that ended in this turn. */
 static int take_results(struct rv__import *im, struct rv__store_write *ret)
 {
     size_t count = im->facts.row_count;
@@ -366,7 +365,7 @@ static int read_log(struct rv__import *im, struct rv__str json, struct rv__store
     if (level_of(level) < 0)
         return bad(im, err, "its \"level\" is none");
     im->log.level = (enum rv__store_level)level_of(level);
-    (void)rv__json_get(json, "metadata", &im->log.metadata); /* else it has none */
+    (void)rv__json_get(json, "metadata", &im->log.metadata); /* optional */
     ret->logs = &im->log;
     ret->log_count = 1;
     return RV_OK;
@@ -396,7 +395,7 @@ static int read_end(struct rv__import *im, struct rv__str json, rv_error *err)
     return rc > 0 ? bad(im, err, "there is data after the end") : rc;
 }
 
-/* What was in flight is lost with the process that it was in. Nobody is to blame. */
+/* Steps in flight were lost with their process. They are not to blame. */
 static int say_lost(struct rv__import *im, rv_error *err)
 {
     struct rv__started lost = rv__cell_started(im->cell);
@@ -413,8 +412,8 @@ static int say_lost(struct rv__import *im, rv_error *err)
     return rc;
 }
 
-/* The run as the store is to have it: what it is, and when it is wanted. One that could go on is wanted
- * now: it is woken as others are, by whoever drives the store. */
+/* The last write: the run's row, and when it can continue. A run that could continue now is due now: the process
+ * that drives the store wakes it, as it wakes others. */
 static int wrap_up(struct rv__import *im, struct rv__store_write *ret, rv_error *err)
 {
     int rc = say_lost(im, err);
@@ -457,7 +456,7 @@ int rv__import_next(void *arg, struct rv__store_write *ret, rv_error *err)
     struct rv__import *im = arg;
     struct rv__str line = { NULL, 0 }, value;
     *ret = (struct rv__store_write){ .run = im->row.id };
-    if (!im->begun) { /* its status is not known yet: the last write has it */
+    if (!im->begun) { /* the last write has its status */
         im->begun = true;
         ret->row = &im->row;
         ret->definitions = &im->definition;

@@ -1,7 +1,6 @@
-/* retain.c: finished runs leave the store when they are too old, too many or too large: which, and one
- * piece at a time. Whoever owns the writer says when (engine/retain.c): a piece is at most RETAIN_RUNS runs,
- * or FORGET_ROWS (store) rows of what they wrote, so that it never takes longer than a few commits do,
- * however much there is to remove. */
+/* retain.c: deletes finished runs that are too old, too many or too large, one piece at a time. The owner of the
+ * writer decides when (engine/retain.c). A piece is at most RETAIN_RUNS runs, or FORGET_ROWS (store) rows of their
+ * data, so that it never takes longer than a few commits, however much there is to delete. */
 #include <stdio.h>
 
 #include "keep/keep.h"
@@ -10,13 +9,13 @@ enum { RETAIN_RUNS = 64 }; /* of one piece: with some ten rows each, some millis
 
 struct candidates {
     const struct rv__retaining *how;
-    int64_t before_ms;    /* finished before this is too old */
-    uint64_t left, bytes; /* that are kept if no more is chosen; of everything */
+    int64_t before_ms;    /* runs finished before this are too old */
+    uint64_t left, bytes; /* runs that remain if no more are chosen; bytes of everything */
     char (*ids)[RV_RUN_ID_SIZE];
     size_t count;
 };
 
-/* Oldest first. One that is kept ends it: all behind it are younger. */
+/* Called oldest first. The first run to keep ends the search: all later ones are younger. */
 static int choose(void *arg, const struct rv__store_run *row)
 {
     struct candidates *c = arg;
@@ -30,7 +29,7 @@ static int choose(void *arg, const struct rv__store_run *row)
     c->count++;
     c->left--;
     if (large && !old && !many && c->count == RETAIN_RUNS / 8)
-        return 1; /* how much each gives back is not known: a few, then look again */
+        return 1; /* unknown how much each frees: delete a few, then look again */
     return RV_OK;
 }
 
@@ -43,7 +42,7 @@ int rv__retain_piece(struct rv__store *writer, const struct rv__retaining *how, 
     struct candidates c = { .how = how, .ids = ids };
     bool more = false;
     int rc = RV_OK;
-    if (!*sweeping) { /* what was forgotten goes first: until then the size says nothing */
+    if (!*sweeping) { /* data of deleted runs first: until it is gone, the size is not known */
         rc = rv__store_usage(writer, &usage, err);
         if (rc < 0)
             return rc;
@@ -69,7 +68,7 @@ int rv__retain_piece(struct rv__store *writer, const struct rv__retaining *how, 
     return RV_OK;
 }
 
-/* How many would go, without a list of them: a walk over those that are too old, a number for the rest. */
+/* How many would be deleted, without a list: visits those that are too old, and computes the rest. */
 struct counting {
     int64_t before_ms;
     uint64_t old;

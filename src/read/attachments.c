@@ -1,8 +1,7 @@
-/* attachments.c: rv_attachments: what the attempts of a run's states left.
+/* attachments.c: rv_attachments: the attachments of the attempts of a run's states.
  *
- * Those that have ended are rows of the store (flow/attachment.c); of those that have not the journal tells.
- * Nothing is looked up by name in the store: a run's rows are read in one go, and there are as many as it had
- * attempts. */
+ * Attempts that have ended have rows in the store (flow/attachment.c); the others are in the journal. The store has
+ * no index by name: all rows of a run are read, one for each attempt. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,14 +16,14 @@
 enum {
     LIMIT_DEFAULT = 100,
     LIMIT_MOST = 1000,
-    LIMIT_RESULTS = 100, /* the most with results: each may be long */
-    SUMMARY_BYTES = 200, /* of a result or an error, where the agent said nothing of it */
+    LIMIT_RESULTS = 100, /* with results: each may be long */
+    SUMMARY_BYTES = 200, /* of a result or an error, if the agent gave no description */
 };
 
 struct found {
     rv_attachment it;
-    int64_t number; /* of its actor: the order in which they began */
-    int64_t stage;  /* of the actor of its stage */
+    int64_t number; /* of its actor: the order of starts */
+    int64_t stage;  /* number of its stage's actor */
     struct rv__str row;
 };
 
@@ -32,7 +31,7 @@ struct anew {
     int64_t stage, number;
 };
 
-/* No text of one is ever NULL. */
+/* No text is ever NULL. */
 static const rv_attachment blank = { .id = "",
                                      .stage = "",
                                      .state = "",
@@ -46,7 +45,7 @@ static const rv_attachment blank = { .id = "",
 struct gather {
     const rv_attachment_query *query;
     int64_t now_ms;
-    struct rv__arena arena, row; /* what is kept; what is of the row at hand */
+    struct rv__arena arena, row; /* for the list; for the current row */
     struct found *at;
     size_t count, cap;
     struct anew *anew;
@@ -96,7 +95,7 @@ static int take_text(struct gather *g, struct rv__str row, const char *key, cons
         return bad_row(g);
     int rc = rv__json_string(json, &g->row, &text);
     if (rc == RV_OK)
-        rc = rv__str_copy(&g->row, text, &text); /* with a NUL behind */
+        rc = rv__str_copy(&g->row, text, &text); /* NUL-terminated */
     if (rc == RV_EINVAL)
         return bad_row(g);
     *ret = text.at;
@@ -165,7 +164,7 @@ static int take_anew(void *arg, int64_t index, struct rv__str json)
     struct gather *g = arg;
     int64_t stage, number;
     void *at = g->anew;
-    (void)index; /* only unique */
+    (void)index; /* it is only unique */
     if (rv__json_check_stored(json, RV__JSON_MAX_DEPTH, &json, NULL) < 0 ||
         rv__json_type(json) != RV__JSON_OBJECT || !take_int(json, "o", &stage) ||
         !take_int(json, "n", &number))
@@ -179,7 +178,7 @@ static int take_anew(void *arg, int64_t index, struct rv__str json)
 
 /* ------------------------------------------------------------------------------- in flight --- */
 
-/* An attempt that has not ended, as the trace has it. */
+/* Add an attempt that has not ended, from the trace. */
 static int take_live(struct gather *g, const struct rv__trace *t, uint32_t i)
 {
     const struct rv__traced *a = &t->at[i];
@@ -247,7 +246,7 @@ static int by_end(const void *a, const void *b)
     return (x->number > y->number) - (x->number < y->number);
 }
 
-/* By state, the newest first. */
+/* By state, newest first. */
 static int by_state(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
@@ -264,7 +263,7 @@ static int by_number(const void *a, const void *b)
     return (x->row.len == 0) - (y->row.len == 0);
 }
 
-/* What ended between the two readings is there twice: as its row says it, it counts. */
+/* An attempt that ended between the two readings is there twice: keep its row. */
 static void drop_twins(struct gather *g)
 {
     size_t kept = 0;
@@ -282,7 +281,7 @@ static void mark_superseded(struct gather *g)
         qsort(g->anew, g->anew_count, sizeof *g->anew, by_stage);
     for (size_t i = 0; i < g->count; i++) {
         struct anew want = { g->at[i].stage, g->at[i].number + 1 };
-        size_t from = 0, to = g->anew_count; /* the first at or behind it */
+        size_t from = 0, to = g->anew_count; /* the first at or after it */
         while (from < to) {
             size_t mid = from + (to - from) / 2;
             if (by_stage(&g->anew[mid], &want) < 0)
@@ -320,7 +319,7 @@ static void choose(struct gather *g)
 
 /* -------------------------------------------------------------------------------- filling --- */
 
-/* Of a text its beginning; of any other value that of its JSON. */
+/* The beginning of a text; for any other value, of its JSON. */
 static int summary(struct gather *g, struct rv__str json, const char **ret)
 {
     struct rv__str text = json;
@@ -329,7 +328,7 @@ static int summary(struct gather *g, struct rv__str json, const char **ret)
     return copy_text(g, rv__str_begin(text, SUMMARY_BYTES), ret);
 }
 
-/* The result as far as it is at hand: for a summary only. */
+/* The result, if the row has it, or the error's message: for a summary only. */
 static struct rv__str short_result(struct rv__str row)
 {
     struct rv__str value;
@@ -431,7 +430,7 @@ static int gather(struct gather *g, struct rv__reading *r, const char *run_id,
     struct rv__str id = rv__str(run_id);
     pthread_mutex_lock(&r->lock);
     int rc = rv__read_run(&r->plans, r->store, id, run, g->err);
-    /* What is in flight first: what ends meanwhile is then a row as well, and that one counts. */
+    /* Attempts in flight first: one that ends meanwhile then also has a row, which is preferred. */
     if (rc == RV_OK && !run->terminal)
         rc = rv__reading_trace(r, run_id, &trace, g->err);
     if (rc == RV_OK && trace != NULL)

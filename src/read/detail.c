@@ -1,4 +1,4 @@
-/* detail.c: one instance of a node in full, as the fold of its run fills it. */
+/* detail.c: one instance of a node in full, filled while its run is folded. */
 #include "read/detail.h"
 
 #include <stdio.h>
@@ -57,7 +57,7 @@ void rv__detail_cut(struct rv__detail *detail)
 static bool make_room(struct rv__detail *detail)
 {
     if (detail->count == 2 * (size_t)RV__DETAIL_ATTEMPTS)
-        rv__detail_cut(detail); /* the older half goes: amortised constant */
+        rv__detail_cut(detail); /* drops the older half: amortised constant time */
     if (detail->count < detail->cap)
         return true;
     size_t cap = detail->cap ? detail->cap * 2 : 4;
@@ -88,19 +88,19 @@ void rv__detail_began(struct rv__detail *detail, const struct rv__read_fact *fac
     detail->queue_ms = queue_ms;
 }
 
-/* The one that runs, if one does. */
+/* The running attempt, or NULL. */
 static struct rv__attempt *running(struct rv__detail *detail)
 {
     struct rv__attempt *last = detail->count > 0 ? &detail->attempts[detail->count - 1] : NULL;
     return last != NULL && last->it.completed_at == 0 ? last : NULL;
 }
 
-/* One JSON object out of two. The first is written anew, and goes if nothing stands behind it. */
+/* Merge two JSON objects. The first is copied; its old text is removed if it is the last one. */
 static void add_members(struct rv__detail *detail, size_t *at, struct rv__str more)
 {
     struct rv__buf both;
     if (more.len < 3 || more.at[0] != '{' || rv__buf_err(&detail->texts, NULL) < 0)
-        return; /* nothing in it; or a disk lies */
+        return; /* empty; or the disk is damaged */
     if (*at == 0) {
         *at = rv__detail_keep(detail, more);
         return;
@@ -172,7 +172,7 @@ void rv__detail_ended(struct rv__detail *detail, const struct rv__read_fact *fac
     last->it.completed_at = fact->at_ms;
     last->it.due_at = fact->kind == FACT_STEP_RETRYING ? fact->due_ms : 0;
     last->it.down_since = fact->down_ms;
-    last->error = rv__detail_keep(detail, (struct rv__str){ NULL, 0 }); /* makes room for none */
+    last->error = rv__detail_keep(detail, (struct rv__str){ NULL, 0 }); /* so that 0 means none */
     if (fact->error.len > 0) {
         last->error = detail->texts.len;
         rv__listed_error(fact, &detail->texts);

@@ -1,8 +1,8 @@
-/* event.c: facts and log lines as events (SPEC: events derive from state changes).
+/* event.c: makes events from facts and log lines (SPEC: events derive from state changes).
  *
- * An event is {seq, index, kind, runId, workflow, path?, at} and the fields of its kind. `index` counts
- * the events of one journal row, so (seq, index) is the same each time they are made. Facts that
- * nobody outside can mean something by (evaluations, bodies, a timer that fired) make none. */
+ * An event is {seq, index, kind, runId, workflow, path?, at} and the fields of its kind. `index` counts the events
+ * of one journal row, so (seq, index) is the same each time they are made. Internal facts (evaluations, bodies, a
+ * timer that fired) make no events. */
 #include "read/event.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ int rv__events_err(const struct rv__events *events, rv_error *err)
 
 /* ------------------------------------------------------------------------------- writing --- */
 
-/* Begin an event; its path, if it has one, is the text behind texts[path]. */
+/* Begin an event; its path, if it has one, is the text at texts[path]. */
 static bool begin(struct rv__events *e, const char *kind, int64_t at_ms, size_t path)
 {
     if (e->count == e->cap) {
@@ -74,7 +74,7 @@ static bool begin(struct rv__events *e, const char *kind, int64_t at_ms, size_t 
     rv__buf_text(out, ",\"kind\":\"");
     rv__buf_text(out, kind);
     rv__buf_text(out, "\",\"runId\":\"");
-    rv__buf_text(out, e->run_id); /* nothing in it needs an escape */
+    rv__buf_text(out, e->run_id); /* needs no escapes */
     rv__buf_text(out, "\",\"workflow\":");
     rv__buf_json_str(out, e->workflow);
     rv__buf_text(out, ",\"at\":");
@@ -123,7 +123,7 @@ static void put_bytes(struct rv__events *e, const char *key, uint64_t bytes)
     rv__buf_int(&e->texts, (int64_t)bytes);
 }
 
-/* A JSON value, or how long it is: who wants it then reads the node, or the run. */
+/* A JSON value; if it is long, only its length: the node or the run has the value. */
 static void put_value(struct rv__events *e, const char *key, struct rv__str json)
 {
     if (json.len == 0)
@@ -171,12 +171,12 @@ static size_t path_of(struct rv__events *e, const struct rv__read_fact *fact)
     return at;
 }
 
-/* The kind of its event; NULL: it makes none of its own. */
+/* The kind of the fact's event; NULL: none. */
 static const char *kind_of(const struct rv__events *e, const struct rv__read_fact *fact)
 {
     bool state = fact->node != RV__NO_NODE && e->plan->nodes[fact->node]->kind == NODE_STAGE;
     if (fact->kind == FACT_EVAL_COMPLETED && fact->eval == EVAL_DESCRIPTION)
-        return "node.described"; /* it came after the node's end */
+        return "node.described"; /* comes after the node's end */
     if (fact->kind == FACT_BODY_STARTED && state)
         return "state.started";
     if (fact->kind == FACT_BODY_ENDED && fact->next != NEXT_NONE)
@@ -201,7 +201,7 @@ static const char *kind_of(const struct rv__events *e, const struct rv__read_fac
     case FACT_STEP_READ:
     case FACT_SIGNAL_RECEIVED: return rv__fact_kind_name(fact->kind);
     case FACT_NODE_SKIPPED: return "step.skipped";   /* its `when` was false, or it is left out */
-    case FACT_NODE_RETRYING: return "step.retrying"; /* a chat is tried as a step is */
+    case FACT_NODE_RETRYING: return "step.retrying"; /* a chat is retried like a step */
     case FACT_EVAL_STARTED:
     case FACT_EVAL_COMPLETED:
     case FACT_EVAL_FAILED:
@@ -221,11 +221,11 @@ static const char *kind_of(const struct rv__events *e, const struct rv__read_fac
 static const char *run_status(const struct rv__read_fact *fact)
 {
     if (fact->kind == FACT_RUN_RESUMED && fact->left > 0)
-        return "suspended"; /* for something else */
+        return "suspended"; /* another suspension is left */
     switch ((int)fact->kind) {
     case FACT_RUN_STARTED:
     case FACT_RUN_CANCELLING: /* until its `finally` has run */
-    case FACT_RUN_ABORTED:    /* until its handlers have */
+    case FACT_RUN_ABORTED:    /* until its handlers have run */
     case FACT_RUN_RESUMED: return "running";
     case FACT_RUN_COMPLETED: return "completed";
     case FACT_RUN_FAILED: return "failed";
@@ -235,7 +235,7 @@ static const char *run_status(const struct rv__read_fact *fact)
     }
 }
 
-/* Of what is about a stage, or a state of it: their names. */
+/* The names of the stage and the state that a fact is about. */
 static void put_stage(struct rv__events *e, const struct rv__read_fact *fact)
 {
     const struct rv__node *node = fact->node != RV__NO_NODE ? e->plan->nodes[fact->node] : NULL;
@@ -302,7 +302,7 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         break;
     case FACT_STEP_RETRYING:
     case FACT_NODE_RETRYING: put_value(e, "error", fact->error); break;
-    case FACT_STEP_READ: /* no person did that */
+    case FACT_STEP_READ: /* not done by a person */
         put_value(e, "what", fact->name);
         put_value(e, "through", fact->by);
         return;
@@ -316,7 +316,7 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
     default: break;
     }
     put_value(e, "by", fact->by);
-    if (fact->due_ms != 0 && fact->kind != FACT_STEP_FAILED) /* there it is its chat's */
+    if (fact->due_ms != 0 && fact->kind != FACT_STEP_FAILED) /* else it belongs to its chat */
         put_int(e, "dueAt", fact->due_ms);
 }
 
@@ -377,7 +377,7 @@ void rv__event_log_fields(struct rv__buf *own, const struct rv__store_log *line)
         rv__buf_text(own, ",\"metadata\":");
         rv__buf_str(own, line->metadata);
     }
-    if (rv__str_is(line->kind, RV__STORE_STREAM)) /* `kind` is the event's */
+    if (rv__str_is(line->kind, RV__STORE_STREAM)) /* `kind` is already the event's */
         rv__buf_text(own, ",\"stream\":true");
     if (line->step.len > 0) {
         rv__buf_text(own, ",\"stepName\":");

@@ -1,8 +1,8 @@
-/* facts.c: the facts of a journal, decoded: the one place where readers learn what is in a row.
+/* facts.c: decodes the facts of a journal: the only place where readers parse rows.
  *
- * Nothing is copied: a fact is numbers and slices of the row's text. A row is the world's: it is checked
- * to be JSON, and each member to be what its line in the table says. Members that have no line are passed
- * over: the loop, which replays them (flow/fact.c), is the one to refuse. */
+ * Nothing is copied: a fact is numbers and slices of the row's text. A row comes from the disk and is not trusted:
+ * it must be JSON, and each member must match its line in the table. Unknown members are skipped: the loop, which
+ * replays facts (flow/fact.c), refuses them. */
 #include "read/read.h"
 
 #include <stddef.h>
@@ -57,7 +57,7 @@ static bool as_int(struct rv__str value, void *to)
 
 static bool as_bool(struct rv__str value, void *to)
 {
-    (void)rv__json_bool(value, to); /* not one: false */
+    (void)rv__json_bool(value, to); /* not a bool: false */
     return true;
 }
 
@@ -98,7 +98,7 @@ static bool as_eval(struct rv__str value, void *to)
     for (int i = 0; i < EVALS; i++)
         if (rv__json_string_is(value, rv__str(rv__eval_name((enum rv__eval)i))))
             *(int *)to = i;
-    return true; /* one that no reader knows: -1 */
+    return true; /* unknown: -1 */
 }
 
 static bool as_status(struct rv__str value, void *to)
@@ -152,7 +152,7 @@ static bool as_value(struct rv__str value, void *to)
            as_number(number, &ref->number) && ref->number > 0 && as_number(bytes, &ref->bytes);
 }
 
-/* [first,each,pieces,each,pieces,…]: how many items those are. */
+/* [first,each,pieces,each,pieces,…]: the number of items. */
 static bool as_items(struct rv__str value, void *to)
 {
     struct rv__json_iter it;
@@ -175,7 +175,7 @@ static bool as_items(struct rv__str value, void *to)
 
 #define TO(field) offsetof(struct rv__read_fact, field)
 static const struct {
-    const char *key; /* as it stands in a fact, with its quotes */
+    const char *key; /* as in a fact, with quotes */
     bool (*read)(struct rv__str value, void *to);
     size_t to;
 } members[] = {
@@ -287,7 +287,7 @@ static int walk_row(void *arg, uint64_t seq, struct rv__str facts)
     struct walk *w = arg;
     struct rv__read_fact fact;
     if (seq > w->it->until)
-        return 1; /* enough */
+        return 1; /* the end of the range */
     int rc = rv__row_begin(&w->row, facts, w->err);
     while (rc >= 0 && (rc = rv__row_next(&w->row, w->it->plan, &fact, w->err)) == 1)
         rc = w->it->fact(w->it->arg, &fact, w->err);

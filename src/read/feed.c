@@ -1,17 +1,17 @@
-/* feed.c: subscriptions to what is on disk.
+/* feed.c: subscriptions to events on disk.
  *
- * A feed has a reader of its own and copies a page of the store at a time: journal rows and log lines,
- * which share one count (store.h), merged by it. The events of a row are made when their turn comes.
- * The loop keeps nothing for a feed; after a commit it counts, and wakes those who sleep and follow a
- * run that was in it (rv__feed_mark, rv__feed_flush).
+ * A feed has its own reader and copies one page of the store at a time: journal rows and log lines, which share one
+ * counter (store.h), merged by it. The events of a row are made when they are needed. The loop stores nothing for a
+ * feed; after a commit it increments a counter, and wakes sleeping feeds that follow a run of that commit
+ * (rv__feed_mark, rv__feed_flush).
  *
- * No event is lost between looking and sleeping: a feed remembers the count of commits from before its
- * last look, and sleeps only if it is still the same once the loop can see it among the sleepers.
+ * No event is lost between reading and sleeping: a feed remembers the counter from before its last read, and sleeps
+ * only if it is unchanged after the loop can see the feed among the sleepers.
  *
- * A page is cut at the last number that was given before it was read: what is committed while the rows
- * are read might otherwise show in the lines read after them, and be handed out too early. Retention
- * takes runs from the midst; the store keeps the last number of what it took, and a feed that had not
- * read that far is told so instead of going on over a hole. */
+ * A page ends at the last number that was used before it was read. Otherwise data committed while the rows are read
+ * could show in the log lines read after them, and be delivered too early. Retention deletes runs anywhere in the
+ * sequence; the store remembers the last deleted number, and a feed that had not read that far gets an error
+ * instead of silently missing events. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,18 +26,18 @@
 
 enum {
     PAGE_ROWS = 256,
-    PAGE_BYTES = 1 << 20,  /* a page ends behind the row that exceeds this */
-    KNOWN_RUNS = 256,      /* whose plans are at hand; others are looked up again */
-    TRACES = 8,            /* runs whose live steps are known, for what cancels them */
-    ENOUGH = 1,            /* of a visitor: the page is full */
-    WHOLE_ROW = INT32_MAX, /* as an index: behind all events of a row */
+    PAGE_BYTES = 1 << 20,  /* a page ends after the row that exceeds this */
+    KNOWN_RUNS = 256,      /* with a cached plan; for others it is looked up again */
+    TRACES = 8,            /* runs whose active steps are known, for facts that cancel them */
+    ENOUGH = 1,            /* returned by a visitor: the page is full */
+    WHOLE_ROW = INT32_MAX, /* as an index: after all events of a row */
 };
 
 struct item { /* of a page */
     uint64_t seq;
     bool is_log;
-    int64_t at_ms;          /* a line's */
-    size_t run, path, text; /* where in page_texts; NUL behind run and path */
+    int64_t at_ms;          /* of a log line */
+    size_t run, path, text; /* offsets in page_texts; run and path are NUL-terminated */
     size_t text_len;
 };
 
@@ -48,30 +48,30 @@ struct known_run {
 
 struct live_trace {
     char id[RV_RUN_ID_SIZE];
-    struct rv__cached_plan *plan; /* NULL: none here */
+    struct rv__cached_plan *plan; /* NULL: unused */
     struct rv__trace trace;
     uint64_t used;
 };
 
 struct rv_feed {
-    pthread_mutex_t lock;        /* of all but the links and the fields of the sleep */
-    struct rv__reading *reading; /* NULL: the engine is gone */
+    pthread_mutex_t lock;        /* of all members except the links and those of the sleep */
+    struct rv__reading *reading; /* NULL: the engine was closed */
     struct rv__store *store;
     char run_id[RV_RUN_ID_SIZE]; /* "": all */
     uint32_t bucket;
     bool no_logs;
-    uint64_t accepted; /* holes up to here were there when it was opened from the oldest on */
+    uint64_t accepted; /* deleted numbers up to here were known when it was opened at the oldest */
 
-    uint64_t seq;                  /* everything up to here has been handed out */
-    uint64_t skip_seq, skip_index; /* and of this row, events up to that one */
-    uint64_t at_seq, at_index;     /* as its caller knows it: the last event, or the beginning */
-    uint64_t seen_generation;      /* of commits, before the last look */
-    struct item *items;            /* the page */
+    uint64_t seq;                  /* everything up to here was delivered */
+    uint64_t skip_seq, skip_index; /* and of this row, events up to this index */
+    uint64_t at_seq, at_index;     /* the caller's position: the last event, or the beginning */
+    uint64_t seen_generation;      /* counter of commits before the last read */
+    struct item *items;            /* the current page */
     size_t item_count, item_cap, item_at;
     struct rv__buf page_texts;
-    uint64_t page_last;       /* what the page reaches to, when all of it is handed out */
-    bool page_cut;            /* while it is read: there is more behind it */
-    uint64_t bound;           /* the same: nothing beyond this */
+    uint64_t page_last;       /* the position after the whole page was delivered */
+    bool page_cut;            /* while reading: the page is full, and there is more */
+    uint64_t bound;           /* while reading: nothing beyond this */
     struct rv__events events; /* of items[item_at - 1] */
     size_t event_at;
     struct rv__row_reader row;
@@ -163,7 +163,7 @@ static void trace_forget(struct rv_feed *feed, struct live_trace *t)
     t->id[0] = '\0';
 }
 
-/* Everything it has of the engine; its links last, for then the engine may go. */
+/* Release everything that belongs to the engine; the links last, because the engine may be freed then. */
 static void cut_off(struct rv_feed *feed)
 {
     struct rv__reading *r = feed->reading;
@@ -189,7 +189,7 @@ void rv__feeds_detach(struct rv__reading *r)
     for (;;) {
         pthread_mutex_lock(&r->hub);
         struct rv_feed *feed = r->all;
-        /* Others take a feed's lock first and the hub's second: so here it is only tried. */
+        /* Other code locks the feed first and the hub second: so only try here. */
         bool ours = feed != NULL && pthread_mutex_trylock(&feed->lock) == 0;
         if (ours) {
             unlink_feed(r, feed);
@@ -200,7 +200,7 @@ void rv__feeds_detach(struct rv__reading *r)
         if (feed == NULL)
             return;
         if (!ours)
-            rv__clock_sleep_ms(1); /* somebody is on the way out of a call */
+            rv__clock_sleep_ms(1); /* another thread is still leaving a call */
     }
 }
 
@@ -363,7 +363,7 @@ static int past_retention(const struct rv_feed *feed, uint64_t forgotten, rv_err
                     (unsigned long long)feed->seq, (unsigned long long)forgotten);
 }
 
-/* What was forgotten and not read yet is a hole. A feed of one run does not care for the others. */
+/* Deleted numbers that were not read yet are a gap. A feed of one run ignores other runs. */
 static int check_hole(const struct rv_feed *feed, uint64_t forgotten, rv_error *err)
 {
     if (feed->run_id[0] != '\0' || forgotten <= feed->seq || forgotten <= feed->accepted)
@@ -371,7 +371,7 @@ static int check_hole(const struct rv_feed *feed, uint64_t forgotten, rv_error *
     return past_retention(feed, forgotten, err);
 }
 
-/* 1: there is a page; 0: nothing new. */
+/* 1: a page was read; 0: nothing new. */
 static int read_page(struct rv_feed *feed, rv_error *err)
 {
     struct rv__store_usage usage;
@@ -390,7 +390,7 @@ static int read_page(struct rv_feed *feed, rv_error *err)
         rc = read_lines(feed, err);
     else if (rc == RV_OK && feed->page_cut)
         feed->bound = feed->items[feed->item_count - 1].seq;
-    if (rc == RV_OK) /* again: what went meanwhile is missing in the page */
+    if (rc == RV_OK) /* again: data deleted meanwhile is missing in the page */
         rc = rv__store_usage(feed->store, &usage, err);
     if (rc == RV_OK)
         rc = check_hole(feed, usage.forgotten_seq, err);
@@ -431,7 +431,7 @@ static void ended_along(void *arg, const struct rv__trace *trace, uint32_t node,
     rv__events_along(&feed->events, trace, node, status, &feed->fact);
 }
 
-/* The live steps of a run, as they were before the fact `upto` of the row `seq`. */
+/* The active steps of a run, as they were before the fact `upto` of the row. */
 static int trace_of(struct rv_feed *feed, const char *run_id, const struct item *item, size_t upto,
                     struct live_trace **ret, rv_error *err)
 {
@@ -439,7 +439,7 @@ static int trace_of(struct rv_feed *feed, const char *run_id, const struct item 
     struct rv__read_run run = { .plan = NULL };
     struct rv__row_reader row;
     struct rv__read_fact fact;
-    for (size_t i = 0; i < TRACES; i++) { /* the run's own; else the one not used for longest */
+    for (size_t i = 0; i < TRACES; i++) { /* the run's own; else the least recently used */
         if (strcmp(feed->traces[i].id, run_id) == 0) {
             t = &feed->traces[i];
             break;
@@ -501,7 +501,7 @@ static int make_row_events(struct rv_feed *feed, const struct item *item, const 
     return rc;
 }
 
-/* The events of the next item of the page. */
+/* Make the events of the next item of the page. */
 static int next_item(struct rv_feed *feed, rv_error *err)
 {
     const struct item *item = &feed->items[feed->item_at];
@@ -511,7 +511,7 @@ static int next_item(struct rv_feed *feed, rv_error *err)
     bool begins = !item->is_log && memmem(text, item->text_len < 64 ? item->text_len : 64,
                                           "\"run.started\"", 13) != NULL;
     int rc = plan_of(feed, run_id, begins, &plan, err);
-    if (rc == RV_ENOTFOUND) { /* forgotten since the page was read */
+    if (rc == RV_ENOTFOUND) { /* deleted since the page was read */
         struct rv__store_usage usage;
         rc = rv__store_usage(feed->store, &usage, err);
         return rc < 0 ? rc : past_retention(feed, usage.forgotten_seq, err);
@@ -527,7 +527,7 @@ static int next_item(struct rv_feed *feed, rv_error *err)
     if (rc == RV_OK)
         rc = rv__events_err(&feed->events, err);
     if (rc < 0) {
-        feed->events.count = feed->event_at = 0; /* made again at the next call */
+        feed->events.count = feed->event_at = 0; /* the next call makes them again */
         return rc;
     }
     feed->event_at = 0;
@@ -538,7 +538,7 @@ static int next_item(struct rv_feed *feed, rv_error *err)
     return RV_OK;
 }
 
-/* 1: *ret is the next event; 0: there is none yet. */
+/* 1: *ret is the next event; 0: none yet. */
 static int next_event(struct rv_feed *feed, rv_event *ret, rv_error *err)
 {
     for (;;) {
@@ -555,7 +555,7 @@ static int next_event(struct rv_feed *feed, rv_event *ret, rv_error *err)
                                .json = texts + event->json };
             return 1;
         }
-        if (feed->item_at > 0) /* all of it is out */
+        if (feed->item_at > 0) /* all its events were delivered */
             feed->seq = feed->items[feed->item_at - 1].seq;
         int rc;
         if (feed->item_at < feed->item_count) {
@@ -589,7 +589,7 @@ static void given_up(struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&w->reading->hub);
 }
 
-/* Sleep until something was committed. RV_OK: look again. */
+/* Sleep until something was committed. RV_OK: read again. */
 static int feed_sleep(struct rv_feed *feed, int64_t deadline_ns, rv_error *err)
 {
     struct rv__reading *r = feed->reading;
@@ -628,7 +628,7 @@ static int next_or_wait(struct rv_feed *feed, int64_t timeout_ms, rv_event *ret,
     int64_t deadline_ns = rv__deadline_ns(timeout_ms);
     for (;;) {
         bool closed = atomic_load(
-            &feed->reading->closed); /* before the look: nothing comes after */
+            &feed->reading->closed); /* read before the last look: nothing is written after it */
         int rc = next_event(feed, ret, err);
         if (rc != 0)
             return rc < 0 ? rc : RV_OK;
@@ -637,7 +637,7 @@ static int next_or_wait(struct rv_feed *feed, int64_t timeout_ms, rv_event *ret,
         if (timeout_ms == 0)
             return rv__fail(err, RV_ETIMEDOUT, "there is no event yet");
         rc = feed_sleep(feed, deadline_ns, err);
-        if (rc < 0 && rc != RV_ECLOSED) /* closed: what was written last is handed out yet */
+        if (rc < 0 && rc != RV_ECLOSED) /* closed: deliver the last events first */
             return rc;
     }
 }
@@ -692,7 +692,7 @@ static int set_position(struct rv_feed *feed, const rv_feed_opts *opts, rv_error
         return rv__fail(err, RV_ENOTFOUND, "position %llu.%llu is not in this store",
                         (unsigned long long)opts->seq, (unsigned long long)opts->index);
     } else {
-        feed->seq = opts->seq; /* for the check: all of that row but what is asked for again */
+        feed->seq = opts->seq; /* for the check: everything up to this row was read */
         rc = check_hole(feed, usage.forgotten_seq, err);
         feed->seq = opts->seq - 1;
         feed->skip_seq = opts->seq;
@@ -700,7 +700,7 @@ static int set_position(struct rv_feed *feed, const rv_feed_opts *opts, rv_error
         feed->at_seq = opts->seq;
         feed->at_index = opts->index;
         if (rc == RV_OK && usage.forgotten_seq == opts->seq)
-            feed->seq = opts->seq; /* that row itself is gone */
+            feed->seq = opts->seq; /* that row itself was deleted */
     }
     return rc;
 }
@@ -755,7 +755,7 @@ int rv__feed_open(struct rv__reading *r, const rv_feed_opts *opts, rv_feed **ret
 
     int rc = atomic_load(&r->closed) ? rv__fail(err, RV_ECLOSED, "the engine has closed")
                                      : feed_init(feed, r, opts, err);
-    if (rc == RV_OK) { /* counted before its position is taken: a commit after that is marked */
+    if (rc == RV_OK) { /* counted before its position is read: later commits are marked */
         pthread_mutex_lock(&r->hub);
         feed->next = r->all;
         feed->link = &r->all;

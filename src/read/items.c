@@ -1,7 +1,7 @@
-/* items.c: what the iterations of a forEach are about: their items and labels, as short texts for a list.
+/* items.c: items and labels of the iterations of a forEach, as short texts for a list.
  *
- * Both stand in one fact, the end of the evaluation of the items. The trace knows behind which row that is
- * (`items_after`), so a window costs that row, and of items in pieces those pieces that it is in. */
+ * Both are in one fact, the end of the evaluation of the items. The trace knows the row before it (`items_after`),
+ * so a window costs one row, and, for items in pieces, the pieces it touches. */
 #include "read/items.h"
 
 #include <string.h>
@@ -9,11 +9,11 @@
 #include "base/error.h"
 #include "base/json.h"
 
-/* Goes through an array, forwards; from the beginning, if it must. */
+/* Reads an array forwards; starts again if necessary. */
 struct cursor {
     struct rv__str array;
     struct rv__json_iter it;
-    int64_t next; /* the place of what the iterator has next; -1: it is not there yet */
+    int64_t next; /* index of the iterator's next value; -1: not started */
 };
 
 static bool cursor_get(struct cursor *c, int64_t place, struct rv__str *ret)
@@ -41,14 +41,14 @@ struct reading_items {
     struct rv__str run;
     uint64_t actor;
     bool found;
-    struct rv__buf items, pieces, given; /* as they stand in the fact */
+    struct rv__buf items, pieces, given; /* as in the fact */
     uint64_t given_value;
-    struct rv__blob *labels_blob, *piece; /* held */
+    struct rv__blob *labels_blob, *piece; /* references to free */
     uint64_t piece_number;
-    struct cursor items_at, labels_at; /* the former: in the piece */
+    struct cursor items_at, labels_at; /* items_at: within the piece */
 };
 
-/* The fact is found: the walk ends. */
+/* Found the fact: end the walk. */
 static int take_items(void *arg, const struct rv__read_fact *fact, rv_error *err)
 {
     struct reading_items *r = arg;
@@ -90,7 +90,7 @@ static int read_fact(struct reading_items *r, const struct rv__trace *trace, uin
     return RV_OK;
 }
 
-/* In which piece is it, and where in that? [first,each,pieces,each,pieces,…]; facts.c has checked it. */
+/* The piece that has this item, and its index there. [first,each,pieces,each,pieces,…]; facts.c has checked it. */
 static bool piece_of(struct rv__str pieces, int64_t index, uint64_t *number, int64_t *place)
 {
     struct rv__json_iter it;
@@ -138,7 +138,8 @@ static int find_item(struct reading_items *r, int64_t index, struct rv__str *ret
     return RV_OK;
 }
 
-/* Text as it is, anything else as JSON; cut, with a sign for it. Where in `out`; with a NUL behind. */
+/* Append a text as it is, anything else as JSON; a long one is cut and marked. Returns the offset in `out`;
+ * NUL-terminated. */
 static size_t put_short(struct rv__buf *out, struct rv__str json)
 {
     size_t at = out->len;
@@ -146,11 +147,11 @@ static size_t put_short(struct rv__buf *out, struct rv__str json)
     struct rv__str text = json;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the text */
     if (rv__json_type(json) == RV__JSON_STRING)
-        (void)rv__json_string(json, &arena, &text); /* no memory: with its quotes */
+        (void)rv__json_string(json, &arena, &text); /* no memory: keeps the quotes */
     bool cut = text.len > RV__ITEM_BYTES;
     text = rv__str_begin(text, RV__ITEM_BYTES);
     for (size_t i = 0; i < text.len; i++) {
-        if (text.at[i] == '\0') /* for C: no NUL in it */
+        if (text.at[i] == '\0') /* C strings have no NUL inside */
             rv__buf_char(out, ' ');
         else
             rv__buf_char(out, text.at[i]);

@@ -1,4 +1,4 @@
-/* kinds.c: the kinds of nodes, for readers: a row for each. */
+/* kinds.c: the table of node kinds for readers. */
 #include "read/kinds.h"
 
 static int64_t one_place(const struct rv__node *node)
@@ -23,13 +23,13 @@ static bool concurrent_detached(const struct rv__node *node)
     return node->concurrent.detached;
 }
 
-/* Children that are not needed any more. The others end when all below them has. */
+/* Cancels children that are not needed any more. Others end when everything below them has ended. */
 static bool concurrent_cancels(const struct rv__node *node, bool failed)
 {
     return failed || node->concurrent.join != RV__JOIN_ALL;
 }
 
-/* A second cancel ends a `finally` in the midst of it. */
+/* A second cancel ends a running `finally`. */
 static bool sequence_cancels(const struct rv__node *node, bool failed)
 {
     (void)node;
@@ -41,14 +41,14 @@ static int64_t stage_places(const struct rv__node *node)
     return node->stage.concurrency;
 }
 
-/* By an abort of a detached one; a final state lets what runs finish. */
+/* An abort of a detached stage cancels; a final state lets running attempts finish. */
 static bool stage_cancels(const struct rv__node *node, bool failed)
 {
     (void)node;
     return failed;
 }
 
-/* By its time-out, or when its conversation is given up. */
+/* Cancels by its time-out, or when its conversation is given up. */
 static bool chat_cancels(const struct rv__node *node, bool failed)
 {
     (void)node;

@@ -14,11 +14,11 @@ enum { LIMIT_DEFAULT = 100, LIMIT_MOST = 1000 };
 struct log_page {
     bool for_agents;
     size_t looked_at;
-    uint64_t last; /* that was looked at */
+    uint64_t last; /* id of the last line read */
     struct rv__buf texts;
     struct {
         rv_log_line line;
-        size_t step, path, message, metadata, kind; /* where in `texts` */
+        size_t step, path, message, metadata, kind; /* offsets in `texts` */
     } * rows;
     size_t count, cap;
 };
@@ -68,7 +68,7 @@ static int take_line(void *arg, const struct rv__store_log *line)
     return rv__buf_err(&page->texts, NULL);
 }
 
-/* The list with its lines and texts behind it, in one allocation. */
+/* The list, its lines and their texts in one allocation. */
 static int make_list(const struct log_page *page, uint64_t after, rv_log_list **ret, rv_error *err)
 {
     size_t lines_at = sizeof(rv_log_list), texts_at = lines_at + page->count * sizeof(rv_log_line);
@@ -133,7 +133,7 @@ int rv__logs(struct rv__reading *r, const char *run_id, const rv_log_query *quer
     rv__buf_init(&page.texts, SIZE_MAX / 8); /* bounded by LIMIT_MOST lines */
     pthread_mutex_lock(&r->lock);
     int rc = rv__store_run(r->store, rv__str(run_id), visit_nothing, NULL, err);
-    while (rc == RV_OK) { /* until there are enough, or no more */
+    while (rc == RV_OK) { /* until there are enough lines, or no more */
         size_t looked_at = page.looked_at, wanted = store.limit;
         rc = rv__store_logs(r->store, &store, take_line, &page, err);
         store.after_id = page.last;

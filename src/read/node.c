@@ -1,8 +1,7 @@
-/* node.c: one node of a run with all that is known of it, and plans as people are shown them.
+/* node.c: everything known about one node of a run; and plans as JSON for people.
  *
- * What the tree of a run keeps for every node (trace.c) is small on purpose. Who looks at one node wants
- * its values and each of its attempts: the journal is folded again, and tells these of that node
- * (detail.h). */
+ * The trace of a run (trace.c) keeps little for each node. For one node in full, with its values and attempts, the
+ * journal is folded again (detail.h). */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,7 +10,7 @@
 #include "base/json.h"
 #include "read/detail.h"
 
-/* The values that its facts refer to. Not while the store shows the journal. */
+/* Read a stored value that its facts refer to. Not during a read of the journal. */
 static int read_value(struct rv__detail *detail, struct rv__store *store, const char *run_id,
                       uint64_t number, size_t *ret, rv_error *err)
 {
@@ -38,7 +37,7 @@ static int read_values(struct rv__detail *detail, struct rv__store *store, const
         const struct rv__given_value *given = &detail->given[i];
         struct rv__blob *text = NULL;
         if (given->attempt < detail->earlier)
-            continue; /* it is not told */
+            continue; /* not shown */
         rc = rv__stored_value(store, rv__str(run_id), given->number, &text, err);
         if (rc == RV_OK)
             rv__detail_add_given(detail, given->attempt, rv__blob_str(text));
@@ -47,7 +46,7 @@ static int read_values(struct rv__detail *detail, struct rv__store *store, const
     return rc < 0 ? rc : rv__detail_err(detail, err);
 }
 
-/* The struct with its attempts and texts behind it, in one allocation. */
+/* The struct, its attempts and texts in one allocation. */
 static int make_detail(const struct rv__detail *from, const rv_node *node, rv_node_detail **ret,
                        rv_error *err)
 {
@@ -90,7 +89,7 @@ static int make_detail(const struct rv__detail *from, const rv_node *node, rv_no
     return RV_OK;
 }
 
-/* The journal once more, for this instance: of the others only those alive are kept meanwhile. */
+/* Fold the journal again for this instance; of the others only active ones are kept. */
 static int fill(struct rv__detail *detail, const struct rv__plan *plan, struct rv__store *store,
                 const char *run_id, rv_error *err)
 {
@@ -124,7 +123,7 @@ int rv__node_get(struct rv__reading *r, const char *run_id, const char *path, in
         rc = fill(&detail, trace->plan, r->store, run_id, err);
     }
     pthread_mutex_unlock(&r->lock);
-    if (rc >= 0 && found != NULL) /* which comes with RV_OK */
+    if (rc >= 0 && found != NULL) /* `found` is set only with RV_OK */
         rc = make_detail(&detail, &found->nodes[0], ret, err);
     rv_node_list_free(found);
     rv__detail_done(&detail);
@@ -141,7 +140,7 @@ void rv_node_detail_free(rv_node_detail *detail)
 int rv__plan_text(const struct rv__plan *plan, char **ret, rv_error *err)
 {
     struct rv__buf json;
-    rv__buf_init(&json, 2 * (size_t)RV__PLAN_MAX_BYTES); /* its name is in it once more */
+    rv__buf_init(&json, 2 * (size_t)RV__PLAN_MAX_BYTES); /* the name is in it twice */
     int rc = rv__plan_show(plan, &json, err);
     if (rc == RV_OK)
         *ret = rv__buf_take(&json);

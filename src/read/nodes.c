@@ -1,9 +1,8 @@
-/* nodes.c: rv_nodes: the tree of a run, a window of children at a time, with how each node fared.
+/* nodes.c: rv_nodes: the nodes of a run with their status, a window of children at a time.
  *
- * It is folded from the run's journal (trace.c), which has what the cell has long forgotten. The traces
- * of the runs that were asked for last are kept, and brought up to date with what was added since: so a
- * viewer that asks again and again costs what is new. What was never reached is not in the journal; it
- * is listed from the plan. */
+ * They come from the run's journal (trace.c), which still has what the cell has dropped. The traces of recently
+ * requested runs are cached and updated with new rows, so that repeated requests cost only what is new. Nodes that
+ * were never reached are not in the journal; they are listed from the plan. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +17,7 @@
 
 enum {
     KEPT_TRACES = 8,
-    KEPT_NODES = 1000 * 1000, /* of all kept traces together; the one in use aside */
+    KEPT_NODES = 1000 * 1000, /* in all cached traces, except the one in use */
     LIMIT_DEFAULT = 100,
     LIMIT_MOST = 1000,
 };
@@ -26,7 +25,7 @@ enum {
 struct kept_trace {
     char id[RV_RUN_ID_SIZE];
     uint64_t number, used;
-    struct rv__cached_plan *plan; /* NULL: none here */
+    struct rv__cached_plan *plan; /* NULL: unused */
     struct rv__trace trace;
 };
 
@@ -56,7 +55,7 @@ void rv__node_cache_free(struct rv__node_cache *cache)
     rv__free(cache);
 }
 
-/* Large ones that nobody asked for lately go. */
+/* Drop large traces that were not used recently. */
 static void trim(struct rv__node_cache *cache, const struct kept_trace *in_use)
 {
     for (;;) {
@@ -91,7 +90,7 @@ int rv__reading_trace(struct rv__reading *r, const char *run_id, const struct rv
         return rc;
     struct rv__node_cache *cache = r->nodes;
     struct kept_trace *kept = &cache->kept[0];
-    for (size_t i = 0; i < KEPT_TRACES; i++) { /* its own; else the one not used for longest */
+    for (size_t i = 0; i < KEPT_TRACES; i++) { /* the run's own; else the least recently used */
         if (strcmp(cache->kept[i].id, run_id) == 0) {
             kept = &cache->kept[i];
             break;
@@ -123,14 +122,14 @@ int rv__reading_trace(struct rv__reading *r, const char *run_id, const struct rv
 
 /* A node or a body of the plan, and its instance in the run; 0: it was not reached. */
 struct spot {
-    const struct rv__node *node; /* NULL: it is the body */
+    const struct rv__node *node; /* NULL: it is a body */
     const struct rv__body *body;
     uint32_t at;
     int64_t vector[RV__PLAN_MAX_DEPTH]; /* the iterations around it */
-    bool skipped;                       /* not reached, and it will not be: on the other path */
+    bool skipped;                       /* never reached: on the other path of a branch */
 };
 
-/* The one that was begun so many after the first; 0: none. */
+/* The iteration that started as the n-th, from 0; 0: none. */
 static uint32_t nth_iteration(const struct rv__trace *t, uint32_t sup, int64_t n)
 {
     uint32_t block = t->at[sup].block;
@@ -146,7 +145,7 @@ static uint32_t child_frame(const struct rv__trace *t, uint32_t sup, int64_t ite
 {
     if (sup == 0)
         return 0;
-    uint32_t i = nth_iteration(t, sup, iteration); /* they are begun in order */
+    uint32_t i = nth_iteration(t, sup, iteration); /* they start in order */
     if (i != 0 && t->at[i].frame && t->at[i].iteration == iteration)
         return i;
     for (i = t->at[sup].first; i != 0; i = t->at[i].next)
@@ -202,7 +201,7 @@ static bool go_to_node(const struct rv__trace *t, struct spot *spot, const struc
     return true;
 }
 
-/* Of a workflow's body: what runs after its nodes, in that order; NULL: it has none. */
+/* The handlers of a workflow's body, which run after its nodes, in this order; NULL: none. */
 struct handlers {
     const struct rv__node *at[2];
 };
@@ -218,7 +217,7 @@ static bool into_body(const struct rv__trace *t, struct spot *spot, struct rv__s
     const struct rv__body *body = spot->body;
     struct rv__str part = { NULL, 0 };
     (void)next_part(path, &part);
-    for (int i = 0; i < 2; i++) { /* a node of its own that is called so hides it */
+    for (int i = 0; i < 2; i++) { /* a node of the body with the same name hides it */
         const struct rv__node *handler = handlers_of(body).at[i];
         if (handler != NULL && rv__str_eq(part, handler->alias) &&
             (body->owner != NULL || rv__body_find(body, part) == NULL))
@@ -233,7 +232,7 @@ static bool into_body(const struct rv__trace *t, struct spot *spot, struct rv__s
     return go_to_node(t, spot, body->nodes[index]);
 }
 
-/* The last attempt of a state; of a stage that has ended, one that had none is left out. */
+/* The last attempt of a state. If the stage has ended and the state had none, it is skipped. */
 static void go_to_attempt(const struct rv__trace *t, struct spot *spot, const struct rv__node *node,
                           uint32_t stage, uint32_t state)
 {
@@ -245,8 +244,8 @@ static void go_to_attempt(const struct rv__trace *t, struct spot *spot, const st
     spot->vector[node->loops_around] = i != 0 ? t->at[i].generation : 0;
 }
 
-/* The frame of that turn, of the last conversation of a chat; turn 0: the first that it has. 0: none. The
- * calls of a turn stand behind it, up to the next one. */
+/* The frame of a turn in the last conversation of a chat; turn 0: its first. 0: none. The calls of a turn follow
+ * it, up to the next turn. */
 static uint32_t find_turn(const struct rv__trace *t, uint32_t chat, int64_t turn)
 {
     uint32_t found = 0, last = chat != 0 ? t->at[chat].last : 0;
@@ -268,7 +267,7 @@ static uint32_t next_turn(const struct rv__trace *t, uint32_t turn)
     return i;
 }
 
-/* The turn or call that this frame of a chat is: told as its node. */
+/* Go to the node in this frame of a chat: a turn or a call. */
 static void go_to_talk(const struct rv__trace *t, struct spot *spot, uint32_t frame)
 {
     const struct rv__node *chat = t->plan->nodes[t->at[frame].node];
@@ -279,7 +278,7 @@ static void go_to_talk(const struct rv__trace *t, struct spot *spot, uint32_t fr
     (void)go_to_node(t, spot, body->nodes[0]);
 }
 
-/* Of a turn: the frame of its first call that is not before `from`; 0: none, or it is no turn. */
+/* Of a turn: the frame of its first call with a number of `from` or more; 0: none, or not a turn. */
 static uint32_t find_call(const struct rv__trace *t, const struct spot *spot, int64_t from)
 {
     const struct rv__node *node = spot->node;
@@ -376,7 +375,7 @@ static int find_spot(const struct rv__trace *t, const char *path, struct spot *r
 /* --------------------------------------------------------------------------------- listing --- */
 
 struct node_texts {
-    size_t path, alias; /* where in `texts` */
+    size_t path, alias; /* offsets in `texts` */
     uint32_t error, description;
     struct rv__iteration_text about; /* of an iteration of a forEach */
 };
@@ -454,13 +453,13 @@ static bool has_room(struct listing *l)
     return true;
 }
 
-/* Else the number is about something else. */
+/* Is it a step? Otherwise `module` has another meaning. */
 static bool is_step(const struct rv__trace *t, const struct rv__traced *a)
 {
     return !a->frame && a->node != RV__NO_NODE && t->plan->nodes[a->node]->kind == NODE_STEP;
 }
 
-/* The attempt of a state that this is the agent of; NULL: it is none. */
+/* The attempt of a state whose agent this is; NULL: it is no agent. */
 static const struct rv__traced *state_of(const struct rv__trace *t, const struct rv__traced *a)
 {
     const struct rv__traced *in = &t->at[a->parent];
@@ -470,7 +469,7 @@ static const struct rv__traced *state_of(const struct rv__trace *t, const struct
                : NULL;
 }
 
-/* What its state does now, if it has more to do than this attempt, which is over. */
+/* What follows this attempt of a state, which has ended. */
 static enum rv__traced_then then_of(const struct rv__trace *t, uint32_t at)
 {
     const struct rv__traced *state = at != 0 ? state_of(t, &t->at[at]) : NULL;
@@ -488,7 +487,7 @@ static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *
     node->queue_ms = a->queue_ms;
     node->due_at = a->due_ms;
     const struct rv__traced *state = state_of(l->trace, a);
-    node->attempt = state != NULL ? state->attempt : a->attempt; /* an agent itself has but one */
+    node->attempt = state != NULL ? state->attempt : a->attempt; /* an agent itself has only one */
     node->retry_count = node->attempt > 1 ? node->attempt - 1 : 0;
     node->crashes = a->crashes;
     if (a->module != 0 && is_step(l->trace, a))
@@ -499,7 +498,7 @@ static void put_metrics(struct listing *l, const struct rv__traced *a, rv_node *
     l->where[l->count].description = a->description;
 }
 
-/* One pass over the blocks of those that have begun. */
+/* One pass over the blocks of iterations that have started. */
 static rv_iterations count_iterations(const struct rv__trace *t, uint32_t sup)
 {
     rv_iterations ret = { .total = t->at[sup].items };
@@ -513,7 +512,7 @@ static rv_iterations count_iterations(const struct rv__trace *t, uint32_t sup)
     return ret;
 }
 
-/* Is this what somebody has to decide about? A state: its last attempt, or the agent in that. */
+/* Does this node wait for a decision? A state: its last attempt, or the agent in it. */
 static bool is_suspended(const struct rv__trace *t, uint32_t at)
 {
     for (uint32_t i = 0; i < t->suspended_count; i++) {
@@ -530,7 +529,7 @@ static const char *status_of(const struct rv__trace *t, const struct spot *spot)
     if (spot->at == 0)
         return spot->skipped ? "skipped" : "pending";
     if (is_suspended(t, spot->at))
-        return "suspended"; /* the actor waits for its place again: not its own word */
+        return "suspended"; /* the actor itself is only queued again */
     switch (then_of(t, spot->at)) {
     case THEN_AGAIN: return "waiting_retry";
     case THEN_ANEW: return "pending";
@@ -544,7 +543,7 @@ static bool is_iterated(const struct rv__node *node)
     return node != NULL && rv__node_bodies(node) == BODIES_ITERATED;
 }
 
-/* One more child, if it is in the window. */
+/* Add one child, if it is in the window. */
 static void list_one(struct listing *l, const struct spot *spot)
 {
     const char *status = status_of(l->trace, spot);
@@ -580,7 +579,7 @@ static void list_one(struct listing *l, const struct spot *spot)
     l->count++;
 }
 
-/* The nodes of a body, in the order of the plan; then its workflow's handlers, if they have run. */
+/* The nodes of a body, in the plan's order; then its workflow's handlers, if they have run. */
 static void list_body(struct listing *l, const struct spot *in)
 {
     const struct rv__trace *t = l->trace;
@@ -590,7 +589,7 @@ static void list_body(struct listing *l, const struct spot *in)
     for (uint32_t i = 0; i < body->count; i++) {
         spot.node = body->nodes[i];
         spot.at = 0;
-        if (at != 0 && t->at[at].node == spot.node->id) { /* reached ones come in the same order */
+        if (at != 0 && t->at[at].node == spot.node->id) { /* reached nodes are in the same order */
             spot.at = at;
             at = t->at[at].next;
         }
@@ -604,7 +603,7 @@ static void list_body(struct listing *l, const struct spot *in)
     }
 }
 
-/* How many of a block are in the status that is asked for. */
+/* How many iterations of a block have the requested status. */
 static size_t block_matches(const struct listing *l, const struct rv__trace_block *block)
 {
     if (l->status == NULL)
@@ -612,10 +611,10 @@ static size_t block_matches(const struct listing *l, const struct rv__trace_bloc
     for (int i = 0; i < STATUSES; i++)
         if (strcmp(l->status, rv__status_name((enum rv__status)i)) == 0)
             return block->in[i];
-    return 0; /* suspended: no iteration is */
+    return 0; /* suspended: never an iteration */
 }
 
-/* A block that has none in the window is only counted. */
+/* Blocks outside the window are only counted. */
 static void list_iterations(struct listing *l, const struct spot *in)
 {
     const struct rv__trace *t = l->trace;
@@ -679,7 +678,7 @@ static void list_children(struct listing *l, const struct spot *in)
     }
 }
 
-/* The list with its nodes and texts behind it, in one allocation. */
+/* The list, its nodes and texts in one allocation. */
 static int make_list(const struct listing *l, rv_node_list **ret, rv_error *err)
 {
     const char *kept = l->trace->texts.text;
@@ -724,7 +723,7 @@ static int make_list(const struct listing *l, rv_node_list **ret, rv_error *err)
     return RV_OK;
 }
 
-/* What the listed iterations are about. `sup`: whose they are. */
+/* Add items and labels of the listed iterations. `sup`: their forEach. */
 static int put_abouts(struct listing *l, uint32_t sup, struct rv__store *store, const char *run_id,
                       rv_error *err)
 {
@@ -744,7 +743,7 @@ static int put_abouts(struct listing *l, uint32_t sup, struct rv__store *store, 
     return rc;
 }
 
-/* The forEach that it is an iteration of, or the one node of an iteration; 0: it is neither. */
+/* The forEach of this iteration, or of the single node that is one; 0: neither. */
 static uint32_t iterated_by(const struct rv__trace *t, struct spot *spot, int64_t *index)
 {
     uint32_t at = spot->at;

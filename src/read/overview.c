@@ -1,13 +1,13 @@
-/* overview.c: how the runs of the last day fared, by workflow and hour; and who waits longest.
+/* overview.c: statistics of the runs of the last day, by workflow and hour; and the runs that wait longest.
  *
- * Runs are counted once, when they have ended: a call goes on in the store's order of ends where the one
- * before stopped, so it costs what has ended since. The first one reads a day, and no call reads more than
- * CALL_RUNS: then `complete` is false, and the next goes on.
+ * Each run is counted once, when it has ended. A call continues in the store's order of completion where the last
+ * one stopped, so it costs only the runs that have ended since. The first call reads a day. No call reads more than
+ * CALL_RUNS: then `complete` is false, and the next one continues.
  *
- * Ends come in the order of their times only nearly: two batches are under way at once, and several
- * processes have several clocks. So the place from which a call goes on stays SETTLE_MS behind, and what it
- * has counted beyond that is remembered (`recent`), in the same order, to be passed over the next time.
- * A run that is imported with an end of long ago is not counted. */
+ * The order of completion is only nearly the order of time: two batches are written at once, and several processes
+ * have several clocks. So the position where the next call starts stays SETTLE_MS behind; runs counted beyond it
+ * are remembered (`recent`), in the same order, and skipped the next time. An imported run that ended long ago is
+ * not counted. */
 #include "read/read.h"
 
 #include <stdio.h>
@@ -19,18 +19,18 @@
 
 #define HOUR_MS INT64_C(3600000)
 enum {
-    HOURS = 24,            /* that are told, the present one included */
-    WORKFLOWS_MOST = 200,  /* that are told apart; of the others is said how many ended */
-    CALL_RUNS = 20000,     /* that a call reads: some tens of milliseconds */
-    PIECE_RUNS = 500,      /* that are read at a time: others wait for the reader meanwhile */
-    SETTLE_MS = 2000,      /* ends may come so much later than others with a later time */
-    RECENT_MOST = 1 << 16, /* remembered; more than that, and the oldest count as settled */
-    OLDEST = 10,           /* of those that wait */
+    HOURS = 24,            /* shown, including the present one */
+    WORKFLOWS_MOST = 200,  /* listed separately; the others are counted together */
+    CALL_RUNS = 20000,     /* read by one call: some tens of milliseconds */
+    PIECE_RUNS = 500,      /* read at a time: others wait for the reader meanwhile */
+    SETTLE_MS = 2000,      /* a run may appear this much later than one with a later time */
+    RECENT_MOST = 1 << 16, /* remembered; beyond that the oldest count as settled */
+    OLDEST = 10,           /* of the waiting runs */
     TIMES = 64,            /* classes of durations: the n-th ends at about 1.4^n ms */
 };
 
 struct hour {
-    int64_t hour; /* since 1970; a place of the ring that is older is empty */
+    int64_t hour; /* since 1970; older entries of the ring are empty */
     uint32_t ended, failed;
     uint32_t times[TIMES]; /* of those that completed */
     int64_t slowest_ms;    /* -1: none completed */
@@ -43,12 +43,12 @@ struct counted {
 };
 
 struct rv__overview {
-    pthread_mutex_t lock; /* of what follows; taken before that of the reading */
+    pthread_mutex_t lock; /* of the following members; taken before reading->lock */
     struct counted *at[WORKFLOWS_MOST];
     size_t count;
-    struct hour others; /* of workflows beyond those: ended and failed, over all */
+    struct hour others; /* workflows beyond the limit: ended and failed, all hours */
     bool began;
-    struct rv__store_place place; /* all up to here are counted */
+    struct rv__store_place place; /* runs up to here are counted */
     struct rv__store_place *recent;
     size_t recent_count, recent_cap;
 };
@@ -78,7 +78,7 @@ int rv__overview_new(struct rv__overview **ret, rv_error *err)
 
 /* -------------------------------------------------------------------------------- counting --- */
 
-/* The bound of a class: half of those that completed took no longer, says the median. */
+/* The upper bound of a class. The median is such a bound. */
 static int64_t class_ms(int n)
 {
     double ms = 1;
@@ -96,7 +96,7 @@ static int class_of(int64_t ms)
     return n;
 }
 
-/* NULL: there are too many, or no memory. */
+/* NULL: too many, or no memory. */
 static struct counted *find_workflow(struct rv__overview *o, struct rv__str name)
 {
     for (size_t i = 0; i < o->count; i++)
@@ -126,9 +126,9 @@ static struct hour *hour_of(struct counted *of, int64_t hour)
 struct counting {
     struct rv__overview *o;
     int64_t now_ms;
-    struct rv__store_place last;   /* that was read */
-    struct rv__store_place *fresh; /* the `recent` of the next call */
-    size_t fresh_count, passed;    /* passed: of o->recent */
+    struct rv__store_place last;   /* the last run read */
+    struct rv__store_place *fresh; /* `recent` for the next call */
+    size_t fresh_count, passed;    /* passed: entries of o->recent */
     size_t read;
 };
 
@@ -137,7 +137,7 @@ static bool is_before(const struct rv__store_place *a, const struct rv__store_pl
     return a->at_ms < b->at_ms || (a->at_ms == b->at_ms && a->number < b->number);
 }
 
-/* It was counted by the call before: both lists are in order. */
+/* Was it counted by the last call? Both lists are in order. */
 static bool is_known(struct counting *c, const struct rv__store_place *place)
 {
     const struct rv__overview *o = c->o;
@@ -178,7 +178,7 @@ static int take_run(void *arg, const struct rv__store_run *row)
     return RV_OK;
 }
 
-/* Go on. *complete: all that has ended is counted. */
+/* Count more runs. *complete: all that have ended are counted. */
 static int go_on(struct rv__reading *r, struct rv__overview *o, int64_t now_ms, bool *complete,
                  rv_error *err)
 {
@@ -200,7 +200,7 @@ static int go_on(struct rv__reading *r, struct rv__overview *o, int64_t now_ms, 
         rc = rv__store_finished(r->store, &from, PIECE_RUNS, take_run, &c, err);
         pthread_mutex_unlock(&r->lock);
     } while (rc == RV_OK && c.read - before == PIECE_RUNS && c.read < CALL_RUNS);
-    /* Also after an error: what was counted is not to be counted again. */
+    /* Also after an error: counted runs must not be counted again. */
     *complete = rc == RV_OK && c.read - before < PIECE_RUNS;
     if (is_before(&o->place, &c.last) || c.read > 0) {
         int64_t settled = now_ms - SETTLE_MS;
@@ -272,7 +272,7 @@ static void put_workflow(struct rv__buf *out, const struct total *t, int64_t fir
     }
     rv__buf_char(out, ']');
     int64_t median = median_of(t->of, first);
-    if (slowest != NULL && median > slowest->slowest_ms) /* it is the bound of a class */
+    if (slowest != NULL && median > slowest->slowest_ms) /* the median is the bound of a class */
         median = slowest->slowest_ms;
     if (median >= 0)
         rv__buf_fmt(out, ",\"medianMs\":%lld", (long long)median);
@@ -297,7 +297,7 @@ static void put_workflows(struct rv__buf *out, const struct rv__overview *o, int
     rv__buf_char(out, ']');
 }
 
-/* Those that nothing of the last day is known of make room for others. */
+/* Remove workflows without runs in the last day, to make room for others. */
 static void drop_old(struct rv__overview *o, int64_t first)
 {
     for (size_t i = 0; i < o->count;) {

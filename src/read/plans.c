@@ -1,4 +1,5 @@
-/* plans.c: the plans of runs that are read, by version: parsed once, and kept a while after the last use. */
+/* plans.c: a cache of the plans of runs that are read, by version: parsed once, and kept for a while after the last
+ * use. */
 #include "read/read.h"
 
 #include <stdio.h>
@@ -6,7 +7,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { KEPT_PLANS = 64 }; /* kept without being in use: an engine runs a few dozen workflows */
+enum { KEPT_PLANS = 64 }; /* unused plans in the cache: an engine runs a few dozen workflows */
 
 void rv__plan_cache_init(struct rv__plan_cache *cache)
 {
@@ -80,7 +81,7 @@ int rv__plan_cache_get(struct rv__plan_cache *cache, struct rv__store *store,
     while (*at != NULL && !rv__str_is(version, (*at)->plan->version))
         at = &(*at)->next;
     plan = *at;
-    if (plan != NULL) { /* to the front */
+    if (plan != NULL) { /* move it to the front */
         *at = plan->next;
         plan->next = cache->first;
         cache->first = plan;

@@ -1,4 +1,4 @@
-/* reading.c: what all readers of one engine share: a handle of the store, plans, and the list of feeds. */
+/* reading.c: what all readers of one engine share: a store handle, plans, and the list of feeds. */
 #include "read/read.h"
 
 #include "base/alloc.h"

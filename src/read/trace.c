@@ -1,13 +1,13 @@
-/* trace.c: what happened in a run, folded from its journal: which instances of which nodes there were,
- * when they began and ended, how often they were tried, what they waited for.
+/* trace.c: the history of a run, built from its journal: the instances of its nodes, when they started and ended,
+ * their attempts, what they waited for.
  *
- * This is not the state machine: nothing is decided here, and nothing that is needed only for that is
- * kept. So it is small, linear in the journal, and can be asked about what has left the cell long ago.
+ * This is not the state machine: nothing is decided here. So it is small, linear in the journal, and also knows
+ * what the cell has dropped.
  *
- * Queue time is how long a piece of work could have begun and had no place: from the fact that made it
- * possible (the node before it ended, its retry's timer fired, its block began) to the fact that it
- * started. The bodies of a forEach begin with their first work; their time counts from the items, or,
- * where `concurrency` holds them back, from the end of the body that made room. */
+ * Queue time is how long a ready piece of work waited for a free place: from the fact that made it ready (the node
+ * before it ended, its retry timer fired, its block started) to the fact that it started. A body of a forEach
+ * starts with its first work; its time counts from the items, or, if `concurrency` held it back, from the end of
+ * the body that made room. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,7 +20,7 @@
 enum {
     FIRST_NODES = 64,
     FIRST_BLOCKS = 16,
-    ERROR_BYTES = 8192,      /* of an error kept with its node; of a longer one there is */
+    ERROR_BYTES = 8192,      /* of an error stored with its node; of a longer one, */
     MESSAGE_BYTES = 2048,    /* the end of its message */
     DESCRIPTION_BYTES = 500, /* of a description; it is a sentence */
 };
@@ -88,7 +88,7 @@ static bool table_grow(struct rv__trace *t)
     return true;
 }
 
-/* Without tombstones: what stood behind it moves up. */
+/* Without tombstones: later entries move up. */
 static void table_remove(struct rv__trace *t, uint32_t i)
 {
     size_t mask = t->table_size - 1, hole = slot_of(t, t->at[i].actor);
@@ -123,7 +123,7 @@ static int grow(struct rv__trace *t, rv_error *err)
     return RV_OK;
 }
 
-/* A new instance below `parent` (0: the outermost). Negative: an error; else its index is in *ret. */
+/* Add an instance below `parent` (0: the outermost). Its index is in *ret. Negative: an error. */
 static int add(struct rv__trace *t, uint32_t parent, uint64_t actor, uint32_t *ret, rv_error *err)
 {
     uint32_t i = t->spare;
@@ -210,7 +210,7 @@ size_t rv__trace_block_size(const struct rv__trace_block *block)
     return size;
 }
 
-/* A new one behind the supervisor's last; 0: no memory. */
+/* Add a block after the supervisor's last one; 0: no memory. */
 static uint32_t block_add(struct rv__trace *t, uint32_t sup, uint32_t first)
 {
     if (t->block_count == t->block_cap) {
@@ -234,7 +234,7 @@ static uint32_t block_add(struct rv__trace *t, uint32_t sup, uint32_t first)
     return block;
 }
 
-/* An iteration has begun. */
+/* An iteration has started. */
 static void enter_block(struct rv__trace *t, uint32_t i)
 {
     uint32_t sup = t->at[i].parent, block = t->at[sup].last_block;
@@ -248,7 +248,7 @@ static void enter_block(struct rv__trace *t, uint32_t i)
     t->blocks[block].in[t->at[i].status]++;
 }
 
-/* The detail to be filled, if it is of this instance. */
+/* The detail to fill, if it is about this instance. */
 static struct rv__detail *detail_of(const struct rv__trace *t, uint32_t i)
 {
     return t->detail != NULL && t->detail->actor == t->at[i].actor ? t->detail : NULL;
@@ -267,7 +267,7 @@ static void unlive(struct rv__trace *t, uint32_t i)
 static void finish(struct rv__trace *t, uint32_t i, enum rv__status status, int64_t at_ms)
 {
     struct rv__traced *a = &t->at[i];
-    if (a->completed_ms != 0) /* failed, and its handler has ended now; or detached long ago */
+    if (a->completed_ms != 0) /* its handler has ended now; or it was detached before */
         return;
     if (a->frame && a->block != 0) {
         t->blocks[a->block].in[a->status]--;
@@ -280,7 +280,7 @@ static void finish(struct rv__trace *t, uint32_t i, enum rv__status status, int6
         rv__detail_finished(t->detail, status, at_ms);
 }
 
-/* The first of all below `i` in an order that has children before their owners. */
+/* The first below `i` in an order with children before parents. */
 static uint32_t deepest(const struct rv__trace *t, uint32_t i)
 {
     while (t->at[i].first != 0)
@@ -288,7 +288,7 @@ static uint32_t deepest(const struct rv__trace *t, uint32_t i)
     return i;
 }
 
-/* Everything alive below `top` ends with it; detached blocks go on, unless `all`. */
+/* End everything active below `top`; detached blocks continue, unless `all`. */
 static void cancel_below(struct rv__trace *t, uint32_t top, int64_t at_ms, bool all)
 {
     for (uint32_t i = deepest(t, top), next; i != top; i = next) {
@@ -310,7 +310,7 @@ static void cancel_below(struct rv__trace *t, uint32_t top, int64_t at_ms, bool 
     }
 }
 
-/* It has ended, and all that is alive below it with it. */
+/* End an instance and everything active below it. */
 static void end(struct rv__trace *t, uint32_t i, enum rv__status status, int64_t at_ms)
 {
     uint32_t parent = t->at[i].parent;
@@ -351,7 +351,7 @@ void rv__listed_error(const struct rv__read_fact *fact, struct rv__buf *out)
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the error */
     rv__buf_init(&end, MESSAGE_BYTES);
     if (rv__json_get(fact->error, "message", &message))
-        (void)rv__json_string(message, &arena, &text); /* none, or no memory: it goes without */
+        (void)rv__json_string(message, &arena, &text); /* none, or no memory: left out */
     rv__buf_message(&end, text, MESSAGE_BYTES);
     rv__buf_text(out, "{\"message\":");
     rv__buf_json_str(out, rv__buf_view(&end));
@@ -403,7 +403,7 @@ static bool is_full(const struct rv__trace *t, uint32_t sup)
     return places > 0 && t->at[sup].active >= places;
 }
 
-/* The actor a fact is about, made if the fact says so. */
+/* The actor of a fact; created if the fact names its owner. */
 static int actor_of(struct rv__trace *t, const struct rv__read_fact *fact, uint32_t *ret,
                     rv_error *err)
 {
@@ -456,7 +456,7 @@ static void body_started(struct rv__trace *t, uint32_t i, const struct rv__read_
     a->ready_ms = t->at[a->parent].ready_ms;
     t->at[a->parent].active++;
     if (rv__node_bodies(plan_node(t, i)) ==
-        BODIES_TURNS) { /* the time is the whole conversation's */
+        BODIES_TURNS) { /* the time-out is that of the whole conversation */
         if (fact->due_ms != 0)
             t->at[a->parent].due_ms = fact->due_ms;
         t->at[a->parent].attempt = fact->attempt;
@@ -513,12 +513,12 @@ static void step_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     else
         note_description(t, i, fact->description);
     if (status == STATUS_FAILED && node->on_error != NULL && !node->is_handler) {
-        finish(t, i, status, fact->at_ms); /* it stays until its handler has run */
+        finish(t, i, status, fact->at_ms); /* it stays active until its handler has run */
         t->at[i].ready_ms = fact->at_ms;
         return;
     }
     end(t, i, status, fact->at_ms);
-    if (node->is_handler && !t->at[parent].frame) /* the step it was for ends with it */
+    if (node->is_handler && !t->at[parent].frame) /* the handler's step ends with it */
         end(t, parent, STATUS_FAILED, fact->at_ms);
 }
 
@@ -532,7 +532,7 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     if (node->is_handler) {
         uint32_t parent = a->parent;
         end(t, i, status, fact->at_ms);
-        if (!t->at[parent].frame) /* the step it was for ends with it */
+        if (!t->at[parent].frame) /* the handler's step ends with it */
             end(t, parent, STATUS_FAILED, fact->at_ms);
         return;
     }
@@ -544,7 +544,7 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     const struct rv__read_kind *kind = rv__read_kind(node);
     if (status == STATUS_COMPLETED && !a->detached && kind->detached != NULL &&
         kind->detached(node)) {
-        a->detached = true; /* the sequence goes on, and so does the block */
+        a->detached = true; /* the sequence continues, and so does the block */
         finish(t, i, status, fact->at_ms);
         t->at[a->parent].ready_ms = fact->at_ms;
         return;
@@ -553,13 +553,13 @@ static void node_ended(struct rv__trace *t, uint32_t i, const struct rv__read_fa
         int64_t ready_ms = t->at[a->parent].ready_ms;
         uint32_t parent = a->parent;
         end(t, i, status, fact->at_ms);
-        t->at[parent].ready_ms = ready_ms; /* the sequence went on long ago */
+        t->at[parent].ready_ms = ready_ms; /* the sequence continued before */
         return;
     }
     end(t, i, status, fact->at_ms);
 }
 
-/* The top-level node it is in, or was about to begin, fails with the reason. */
+/* The current or next top-level node fails with the reason. */
 static int run_aborted(struct rv__trace *t, const struct rv__read_fact *fact, rv_error *err)
 {
     const uint32_t root = 1;
@@ -568,7 +568,7 @@ static int run_aborted(struct rv__trace *t, const struct rv__read_fact *fact, rv
     while (i != 0 && (!t->at[i].live || t->at[i].detached))
         i = t->at[i].prev;
     if (i == 0) {
-        uint32_t reached = t->at[root].children; /* ever; no handler: that runs after a failure */
+        uint32_t reached = t->at[root].children; /* no handlers: these run after a failure */
         if (t->failed || reached >= t->plan->body.count)
             return RV_OK;
         int rc = add(t, root, UINT64_MAX, &i, err); /* no actor has this number */
@@ -578,7 +578,7 @@ static int run_aborted(struct rv__trace *t, const struct rv__read_fact *fact, rv
     }
     note_error(t, i, fact);
     cancel_below(t, i, fact->at_ms, false);
-    if (t->at[i].completed_ms == 0 && t->along != NULL) /* else it is its handler that ends */
+    if (t->at[i].completed_ms == 0 && t->along != NULL) /* else only its handler ends */
         t->along(t->along_arg, t, i, STATUS_FAILED);
     end(t, i, STATUS_FAILED, fact->at_ms);
     return RV_OK;
@@ -617,7 +617,7 @@ static void run_ended(struct rv__trace *t, const struct rv__read_fact *fact, enu
     unlive(t, root);
 }
 
-/* Everything alive is cancelled, and `finally` comes; while that runs, nothing is. */
+/* Cancel everything active; `finally` runs next. While `finally` runs, do nothing. */
 static void run_cancelling(struct rv__trace *t, const struct rv__read_fact *fact)
 {
     const uint32_t root = 1;
@@ -626,7 +626,7 @@ static void run_cancelling(struct rv__trace *t, const struct rv__read_fact *fact
     if (last != 0 && t->at[last].live && finally != NULL && t->at[last].node == finally->id)
         return;
     t->suspended_count = 0;
-    t->failed = true; /* none of its nodes begins any more */
+    t->failed = true; /* no more nodes start */
     cancel_below(t, root, fact->at_ms, true);
     t->at[root].ready_ms = fact->at_ms;
 }
@@ -640,8 +640,8 @@ static uint32_t last_attempt(const struct rv__trace *t, uint32_t stage, uint32_t
     return i;
 }
 
-/* For the sake of a node; or of a sequence, whose node it is if the input was to be evaluated, and not a
- * description of one that has ended; or of a state. i 0: as a whole. */
+/* Record a suspension: of a node; of a sequence (its node, if the input was to be evaluated, but not a description
+ * of a node that has ended); of a state. i 0: of the whole run. */
 static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     if (t->suspended_count == t->suspended_cap) {
@@ -667,7 +667,7 @@ static void run_suspended(struct rv__trace *t, uint32_t i, const struct rv__read
                                                                        node };
 }
 
-/* One of them was decided; a stage that begins anew takes all of its own along. */
+/* One suspension was decided. A stage that starts again removes all of its own. */
 static void run_resumed(struct rv__trace *t, const struct rv__read_fact *fact)
 {
     uint32_t kept = 0, stage = fact->actor != 0 ? find(t, fact->actor) : 0;
@@ -698,7 +698,7 @@ static void run_resumed(struct rv__trace *t, const struct rv__read_fact *fact)
         t->at[stage].ready_ms = fact->at_ms;
 }
 
-/* What it does with the actor that it is about. */
+/* Apply a fact to its actor. */
 static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     struct rv__traced *a = &t->at[i];
@@ -707,7 +707,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     case FACT_RUN_SUSPENDED: run_suspended(t, i, fact); break;
     case FACT_EVAL_STARTED: leave_queue(a, fact->at_ms); break;
     case FACT_EVAL_COMPLETED:
-        if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of what ended last in it */
+        if (fact->eval == EVAL_DESCRIPTION && a->last != 0) /* of the node that ended last in it */
             note_description(t, a->last, fact->result);
         if (fact->eval == EVAL_INPUT && t->detail != NULL &&
             (detail != NULL || t->detail->frame == a->actor))
@@ -715,7 +715,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
         if (fact->eval == EVAL_ITEMS && t->keep_ended) {
             a->items = fact->items.count > 0 ? (uint32_t)fact->items.count
                                              : (uint32_t)rv__json_count(fact->result);
-            a->items_after = t->seq; /* of the row before this one */
+            a->items_after = t->seq; /* the seq of the row before this one */
         }
         a->ready_ms = fact->at_ms;
         break;
@@ -728,7 +728,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     case FACT_NODE_COMPLETED: node_ended(t, i, fact, STATUS_COMPLETED); break;
     case FACT_NODE_FAILED: node_ended(t, i, fact, STATUS_FAILED); break;
     case FACT_NODE_SKIPPED: node_ended(t, i, fact, STATUS_SKIPPED); break;
-    case FACT_NODE_RETRYING: /* all below it is given up */
+    case FACT_NODE_RETRYING: /* everything below it is given up */
         note_error(t, i, fact);
         cancel_below(t, i, fact->at_ms, false);
         a->status = STATUS_WAITING_RETRY;
@@ -786,7 +786,7 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
     }
 }
 
-/* Does the fact suit what the actor is? A disk may lie; what follows relies on it. */
+/* Does the fact fit its actor? The disk may be damaged, and the code below relies on it. */
 static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__read_fact *fact)
 {
     const struct rv__traced *a = &t->at[i];
@@ -800,7 +800,7 @@ static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__read_f
                 fact->kind == FACT_STEP_FAILED || fact->kind == FACT_STEP_RETRYING ||
                 fact->kind == FACT_STEP_PARKED || fact->kind == FACT_STEP_GIVEN ||
                 fact->kind == FACT_TIMER_FIRED;
-    if (describes || lost) /* about the node that has ended last in it */
+    if (describes || lost) /* about the node that ended last in it */
         return true;
     if (a->node == RV__NO_NODE || fact->node != a->node)
         return false;
@@ -853,7 +853,7 @@ bool rv__read_fact_cancels(const struct rv__read_fact *fact, const struct rv__pl
     case FACT_DETACHED_CANCELLED: return true;
     case FACT_RUN_RESUMED: return fact->decision == DECISION_RESTART;
     case FACT_NODE_RETRYING: return true;
-    case FACT_BODY_ENDED: return fact->next >= NEXT_RETRY; /* its time may have been up */
+    case FACT_BODY_ENDED: return fact->next >= NEXT_RETRY; /* it may have timed out */
     case FACT_NODE_FAILED:
     case FACT_NODE_COMPLETED: {
         const struct rv__node *node = fact->node != RV__NO_NODE ? plan->nodes[fact->node] : NULL;

@@ -1,5 +1,5 @@
-/* value.c: a long text that has left a cell for the store. What comes from the disk is checked here, once;
- * behind that it is JSON. */
+/* value.c: reads a long text that was moved from a cell to the store. It is checked here, once; callers get valid
+ * JSON. */
 #include "base/error.h"
 #include "base/json.h"
 #include "read/read.h"

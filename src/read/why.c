@@ -1,8 +1,8 @@
 /* why.c: what a run waits for, as JSON for people and programs (rv_why).
  *
- * Whoever holds the run's cell says what each thing alive waits for (rv__why_add); it is grouped as it
- * comes, so that a run with a hundred thousand iterations costs its loop a walk and no more. Since when
- * they wait is in the journal: that is looked up when it is written, on the caller's thread. */
+ * The owner of the run's cell reports each wait (rv__why_add). Waits are grouped at once, so that a run with a
+ * hundred thousand iterations costs its loop only one walk. The journal has the times since when they wait: these
+ * are looked up when the JSON is written, on the caller's thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +13,8 @@
 #include "read/read.h"
 
 enum {
-    GROUPS = 256, /* reasons times steps: what is more is counted in the last one's `others` */
-    SAMPLES = 10, /* nodes that are named in a group */
+    GROUPS = 256, /* reasons times steps; the rest is counted as `others` */
+    SAMPLES = 10, /* nodes listed in a group */
 };
 
 static const char *const reason_names[WHY_REASONS] = { "running", "place",    "concurrency",
@@ -22,7 +22,7 @@ static const char *const reason_names[WHY_REASONS] = { "running", "place",    "c
                                                        "handle",  "decision", "turn",
                                                        "worker" };
 
-/* What runs a thing, and how that is said. */
+/* Names of executors, and what to say about them. */
 static const struct {
     const char *name, *says;
 } executors[] = {
@@ -35,15 +35,15 @@ struct sample {
     uint64_t actor;
     int64_t since_ms, due_ms;
     int attempt;
-    size_t path, name; /* where in `texts` */
+    size_t path, name; /* offsets in `texts` */
 };
 
 struct group {
     struct rv__why_about about;
-    const struct rv__node *node; /* for comparing only: its plan may be gone afterwards */
+    const struct rv__node *node; /* only for comparison: its plan may be freed later */
     int eval;
     int64_t count, limit, since_ms, due_ms;
-    size_t alias, function; /* where in `texts`; function: that nobody offers; 0 = none */
+    size_t alias, function; /* offsets in `texts`; function: one that no process offers; 0 = none */
     bool of_secret;         /* `function` is the name of a secret without a value */
     struct sample samples[SAMPLES];
     size_t sample_count;
@@ -51,10 +51,10 @@ struct group {
 
 struct rv__why {
     struct group *groups;
-    size_t count, last; /* last: the one that the last wait went to */
+    size_t count, last; /* last: the group of the last wait */
     int64_t others;
     enum rv__run_status status;
-    size_t suspension, failed_path; /* where in `texts`; 0 = none */
+    size_t suspension, failed_path; /* offsets in `texts`; 0 = none */
     struct rv__buf texts;
 };
 
@@ -103,7 +103,7 @@ void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str
         why->failed_path = keep(why, failed_path);
 }
 
-/* Siblings come one after the other: the search begins at the last one's. `lane` tells places apart. */
+/* Siblings follow each other: the search begins at the last group. `lane` separates kinds of places. */
 static struct group *find_group(struct rv__why *why, const struct rv__wait *wait,
                                 const struct rv__why_about *about)
 {
@@ -134,7 +134,7 @@ static struct group *add_group(struct rv__why *why, const struct rv__wait *wait,
         g->of_secret = !rv__str_none(about->secret);
         g->function = keep(why, g->of_secret ? about->secret : about->function);
     }
-    g->about.function = g->about.secret = (struct rv__str){ NULL, 0 }; /* of a plan that may go */
+    g->about.function = g->about.secret = (struct rv__str){ NULL, 0 }; /* their plan may be freed */
     return g;
 }
 
@@ -171,8 +171,7 @@ int rv__why_err(const struct rv__why *why, rv_error *err)
 
 /* --------------------------------------------------------------------------------- telling --- */
 
-/* Since when: what the journal says of those that are named. One that is not there any more has gone on
- * meanwhile. */
+/* Look up since when the listed nodes wait, in the journal. One that is not found has continued meanwhile. */
 static int look_up(struct rv__reading *r, const char *run_id, struct rv__why *why, rv_error *err)
 {
     const struct rv__trace *trace = NULL;
@@ -192,7 +191,7 @@ static int look_up(struct rv__reading *r, const char *run_id, struct rv__why *wh
         }
     }
     pthread_mutex_unlock(&r->lock);
-    return rc == RV_ETOOBIG ? RV_OK : rc; /* a run too large for it is told without */
+    return rc == RV_ETOOBIG ? RV_OK : rc; /* a run too large for a trace is shown without times */
 }
 
 static int oldest_first(const void *a, const void *b)
@@ -314,7 +313,7 @@ static void put_group(struct rv__buf *out, const struct rv__why *why, const stru
         put_text(out, ",\"evaluating\":", rv__eval_name((enum rv__eval)g->eval));
     if (g->about.reason == WHY_PLACE) {
         put_text(out, ",\"limit\":", g->about.limit);
-        if (g->about.places != 0) /* a reader does not know those of the process that drives */
+        if (g->about.places != 0) /* a reader does not know the limits of the driving process */
             put_int(out, ",\"limitSize\":", g->about.places);
     }
     if (g->about.reason == WHY_CONCURRENCY)
