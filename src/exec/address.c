@@ -1,5 +1,5 @@
-/* address.c: which addresses are not public. A workflow's input may name a URL: a server that others can reach
- * should not fetch for them what only it can reach (a router's page, a cloud's metadata, itself). Pure. */
+/* address.c: which addresses are not public. A workflow's input may contain a URL: a server that others can reach
+ * must not fetch for them what only it can reach (a router's page, a cloud's metadata, itself). Pure. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
@@ -10,13 +10,13 @@ struct range {
     int bits;
 };
 
-/* RFC 6890 and what else is not anybody's public address. */
+/* RFC 6890, and other ranges without public addresses. */
 static const struct range private_v4[] = {
     { 0x00000000, 8 },  /* this network: 0.0.0.0 is this machine */
     { 0x0a000000, 8 },  /* private */
-    { 0x64400000, 10 }, /* carriers' own */
+    { 0x64400000, 10 }, /* shared by carriers (CGNAT) */
     { 0x7f000000, 8 },  /* loopback */
-    { 0xa9fe0000, 16 }, /* of a link; clouds' metadata */
+    { 0xa9fe0000, 16 }, /* link-local; clouds' metadata */
     { 0xac100000, 12 }, /* private */
     { 0xc0000000, 24 }, /* protocol assignments */
     { 0xc0a80000, 16 }, /* private */
@@ -46,13 +46,13 @@ static bool is_private_v6(const unsigned char *at)
     static const unsigned char nat64_local[6] = { 0x00, 0x64, 0xff, 0x9b, 0x00, 0x01 };
     if (memcmp(at, mapped, sizeof mapped) == 0 || memcmp(at, nat64, sizeof nat64) == 0)
         return is_private_v4(word(at + 12));
-    if (at[0] == 0x20 && at[1] == 0x02) /* 6to4: the IPv4 address is behind it */
+    if (at[0] == 0x20 && at[1] == 0x02) /* 6to4: contains an IPv4 address */
         return is_private_v4(word(at + 2));
     return memcmp(at, zero, 12) == 0 ||                        /* ::, ::1, ::a.b.c.d */
            memcmp(at, nat64_local, sizeof nat64_local) == 0 || /* a network's own NAT64 */
            (at[0] & 0xfe) == 0xfc ||                           /* private */
            (at[0] == 0xfe && (at[1] & 0x80) != 0) ||
-           at[0] == 0xff; /* of a link or a site; multicast */
+           at[0] == 0xff; /* link-local or site-local; multicast */
 }
 
 bool rv__address_private(const struct sockaddr *address)
@@ -61,7 +61,7 @@ bool rv__address_private(const struct sockaddr *address)
         return is_private_v4(ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr));
     if (address->sa_family == AF_INET6)
         return is_private_v6(((const struct sockaddr_in6 *)address)->sin6_addr.s6_addr);
-    return true; /* whatever it is, it is not a public one */
+    return true; /* unknown family: not public */
 }
 
 void rv__address_text(const struct sockaddr *address, char ret[RV__ADDRESS_TEXT])

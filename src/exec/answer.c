@@ -1,4 +1,4 @@
-/* answer.c: what a finished request means for its step. Pure: text in, text out. */
+/* answer.c: the result of a finished request for its step. Pure: text in, text out. */
 #include <curl/curl.h>
 #include <stdlib.h>
 
@@ -11,8 +11,8 @@ enum {
     SHOWN_BODY = 1 << 10, /* bytes of a failed answer's body in its error */
     SHOWN_URL = 200,      /* and of the address in its message */
     SHOWN_HEADER = 200,   /* and of a header */
-    STATUS_FAILED = 400,  /* from here on */
-    STATUS_TIMEOUT = 408, /* these three may pass */
+    STATUS_FAILED = 400,  /* this status and above */
+    STATUS_TIMEOUT = 408, /* these three may be temporary */
     STATUS_TOO_EARLY = 425,
     STATUS_TOO_MANY = 429,
     STATUS_SERVER = 500,
@@ -55,7 +55,7 @@ static bool next_line(struct rv__str *rest, struct rv__str *line)
     return true;
 }
 
-/* What is behind "HTTP/1.1 200 ". */
+/* The text after "HTTP/1.1 200 ". */
 static struct rv__str status_text(struct rv__str head)
 {
     struct rv__str line;
@@ -80,7 +80,7 @@ static int by_name(const void *a, const void *b)
     return cmp != 0 ? cmp : (x->order > y->order) - (x->order < y->order);
 }
 
-/* All of them, names in lower case, sorted. */
+/* Parse all headers: names in lower case, sorted. */
 static int read_head(struct rv__str head, struct rv__arena *arena, struct headers *ret)
 {
     struct rv__str line, rest = head;
@@ -146,7 +146,7 @@ bool rv__fetch_is_type(struct rv__str head, const char *type)
     return false;
 }
 
-/* {"name":"value"}; one that is there several times has its values with ", " between them. */
+/* {"name":"value"}; values of a repeated header are joined by ", ". */
 static void put_headers(struct rv__buf *out, const struct headers *headers)
 {
     struct rv__buf value;
@@ -175,7 +175,7 @@ static void put_headers(struct rv__buf *out, const struct headers *headers)
     rv__buf_done(&value);
 }
 
-/* Seconds, or a date. 0: nothing that could be kept. */
+/* Seconds, or a date. 0: none, or not usable. */
 static int64_t retry_after_ms(const struct headers *headers, int status, int64_t now_ms,
                               struct rv__arena *arena)
 {
@@ -197,7 +197,7 @@ static int64_t retry_after_ms(const struct headers *headers, int status, int64_t
 
 /* ------------------------------------------------------------------------------- the words --- */
 
-/* "POST http://host/path": without what is secret in it. */
+/* "POST http://host/path": without secrets. */
 static void put_who(struct rv__buf *out, const struct rv__answer_want *want)
 {
     struct rv__str url = rv__str(want->url);
@@ -223,7 +223,7 @@ static void put_answer(struct rv__buf *out, const struct rv__fetch_result *resul
     put_headers(out, headers);
 }
 
-/* Its message is in `message`. */
+/* Write the error; `message` is its text. */
 static void put_error(struct rv__buf *out, const struct rv__fetch_result *result,
                       const struct rv__buf *message, const struct headers *headers,
                       const struct rv__answer *answer)
@@ -249,7 +249,7 @@ static bool says_json(const struct headers *headers)
     return memmem(type.at, type.len, "json", 4) != NULL;
 }
 
-/* The result's `data`. RV__FETCH_ANSWERED; else what the body should be and is not: *why. */
+/* Write the result's `data`. RV__FETCH_ANSWERED; else how the body is wrong: *why. */
 static enum rv__fetch_end put_data(struct rv__buf *out, const struct rv__fetch_result *result,
                                    const struct headers *headers, enum rv__output_as as,
                                    rv_error *why)
@@ -273,7 +273,7 @@ static enum rv__fetch_end put_data(struct rv__buf *out, const struct rv__fetch_r
         rv__buf_str(out, value);
         return RV__FETCH_ANSWERED;
     }
-    if (must_be_json && !failed) /* what went wrong is often told as text or HTML */
+    if (must_be_json && !failed) /* failed answers are often text or HTML */
         return RV__FETCH_NOT_JSON;
     if (!rv__str_utf8(result->body))
         return RV__FETCH_NOT_TEXT;
@@ -281,7 +281,7 @@ static enum rv__fetch_end put_data(struct rv__buf *out, const struct rv__fetch_r
     return RV__FETCH_ANSWERED;
 }
 
-/* Would it fail again, however often it is tried? */
+/* Would it fail again every time? */
 static bool is_final(enum rv__fetch_end end, int status)
 {
     if (end == RV__FETCH_DENIED || end == RV__FETCH_BAD_URL)

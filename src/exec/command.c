@@ -1,8 +1,8 @@
 /* command.c: commands from rv__command_start() to `done`: inbox, queue, running, over.
  *
- * A command is in one list at a time: the inbox, which any thread may add to, and on the loop's thread the
- * queue and the list of those that run. Kills have a list of their own, from which a command that is over
- * takes itself out: its owner may free it then. Both are under io->lock; no callback runs under it. */
+ * A command is in one list at a time: the inbox, to which any thread may add, and on the loop's thread the queue
+ * and the list of running commands. Kills have their own list; a command that is over removes itself from it,
+ * because its owner may then free it. Inbox and kills are under io->lock; no callback runs under it. */
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -15,17 +15,17 @@
 #include "exec/process.h"
 #include "exec/spawn.h"
 
-/* When the system has no room for a process: try again for so long, then say so. */
+/* If the system has no resources for a process: try again for this time, then fail. */
 enum { TRY_AGAIN_MS = 100, GIVE_UP_MS = 10000 };
 
 #define START_BYTES \
-    (64u << 20) /* for environment and paths of one command; execve allows far less */
+    (64u << 20) /* for the environment and paths of one command; execve allows far less */
 
 struct rv__commands {
     struct rv__io *io;
-    /* Those of commands, and those of services, which take no place of theirs: */
+    /* [0]: commands, [1]: services, which have their own limit */
     struct rv__chain inbox[2], queue[2]; /* inbox: under io->lock */
-    size_t count[2], max[2];             /* that run */
+    size_t count[2], max[2];             /* running */
     struct rv__chain killed;             /* under io->lock */
     struct rv__chain running;
     uv_timer_t again;
@@ -89,10 +89,10 @@ static void tell_done(struct rv__commands *all, struct rv__command *c,
     if (c->io.killed.at != NULL)
         rv__chain_remove(&all->killed, &c->io.killed);
     pthread_mutex_unlock(&all->io->lock);
-    c->done(c, result); /* from here on it may be gone */
+    c->done(c, result); /* from here on it may be freed */
 }
 
-/* One of the queue that will not run. */
+/* Remove a command from the queue that will not run. */
 static void drop(struct rv__commands *all, struct rv__command *c, enum rv__kill why,
                  const rv_error *err)
 {
@@ -119,7 +119,7 @@ static bool may_try_again(struct rv__command *c)
     return now - c->io.refused_ms < GIVE_UP_MS;
 }
 
-/* The next one that has a place; NULL: none has. */
+/* The next one that may start; NULL: none. */
 static struct rv__command *next_queued(struct rv__commands *all)
 {
     for (int sort = 1; sort >= 0; sort--)
@@ -134,7 +134,7 @@ static void start_queued(struct rv__commands *all)
     while ((c = next_queued(all)) != NULL) {
         rv_error err = { 0 };
         int rc = rv__process_start(&all->processes, c, &c->io.process, &err);
-        if (rc == RV_EBUSY && may_try_again(c)) { /* it keeps its place, the rest wait too */
+        if (rc == RV_EBUSY && may_try_again(c)) { /* it stays first, and the rest wait too */
             uv_timer_start(&all->again, on_again, TRY_AGAIN_MS, 0);
             return;
         }
@@ -156,11 +156,11 @@ static void on_over(void *arg, struct rv__command *c, const struct rv__command_r
     rv__chain_remove(&all->running, &c->io.listed);
     all->count[c->service]--;
     tell_done(all, c, result);
-    rv__io_wake(all->io); /* the next one's turn, or the end of the loop */
+    rv__io_wake(all->io); /* for the next one, or the end of the loop */
 }
 
-/* Those that came are put in the queue in the same breath in which one to be killed is taken: between
- * the two, one could come and be killed, and be looked for in the queue while it is in the inbox. */
+/* Move new commands to the queue and take one to be killed under the same lock. Otherwise a command could arrive
+ * and be killed between the two, and be searched in the queue while it is in the inbox. */
 static void take_new_and_killed(struct rv__commands *all)
 {
     for (;;) {
@@ -230,7 +230,8 @@ static int copy_environment(struct rv__processes *p)
     return RV_OK;
 }
 
-/* Absolute, for commands run elsewhere; private, so that nobody can put a file there for us to read. */
+/* Make the directory: absolute, for commands that run elsewhere; private, so that no other user can put a file
+ * there. */
 static int make_dir(struct rv__processes *p, const char *in, rv_error *err)
 {
     char real[PATH_MAX];
@@ -242,7 +243,7 @@ static int make_dir(struct rv__processes *p, const char *in, rv_error *err)
     if (realpath(in, real) == NULL)
         return rv__fail(err, RV_ESYS, "the temporary directory '%s': %s", in,
                         strerrordesc_np(errno));
-    rv__buf_init(&path, RV__CONTROL_PATH - 32); /* a number comes behind it */
+    rv__buf_init(&path, RV__CONTROL_PATH - 32); /* a number is appended */
     rv__buf_fmt(&path, "%s/rival-XXXXXX", real);
     int rc = rv__buf_err(&path, err);
     if (rc < 0) {
@@ -280,7 +281,7 @@ static void processes_done(struct rv__processes *p)
 {
     rv__warden_stop(&p->warden);
     if (p->dir != NULL)
-        (void)rmdir(p->dir); /* a command may have put things there: they are not ours to remove */
+        (void)rmdir(p->dir); /* fails if a command put files there: these are not ours */
     rv__free(p->dir);
     if (p->null_fd >= 0)
         close(p->null_fd);

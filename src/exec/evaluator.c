@@ -1,20 +1,21 @@
-/* evaluator.c: expressions, evaluated by processes of their own; this is the thread that asks them.
+/* evaluator.c: expressions, evaluated by processes of their own; this thread asks them.
  *
  *   start ──queue──▶ waiting ──ask──▶ on its way (talk.c) ──answer──▶ compose ──▶ done
  *                       ▲                │ its process dies
  *                       └─ the others ───┤
  *                          the first ────┴─▶ suspects ──alone, in a fresh process──▶ done
  *
- * libjq ends its process on some data. Then the first question without an answer was being evaluated: it is
- * asked once more, alone, in a fresh process, and only a second death is its error. The others are simply
- * asked again: evaluating changes nothing. So every evaluation costs two processes at most, which bounds the
- * restarts (a few more if somebody kills them with SIGKILL, which no expression does).
+ * libjq aborts its process on some data. The first unanswered question was then being evaluated: it is asked once
+ * more, alone, in a fresh process, and only a second death is its error. The others are simply asked again:
+ * evaluation has no side effects. So an evaluation costs at most two processes, which limits the restarts (a few
+ * more if processes are killed by SIGKILL, which no expression does).
  *
- * Two processes: the second begins when the first has not answered for STUCK_MS, or is taken by a suspect, so
- * that one long evaluation does not hold up all others. What needs no jq is done right here.
+ * There are two processes: the second is started when the first has not answered for STUCK_MS, or is used by a
+ * suspect, so that one long evaluation does not block all others. Templates without jq are evaluated on this
+ * thread.
  *
- * While the thread sleeps, whoever starts an evaluation may send its question itself, if nothing else is on
- * its way and it costs little: one hand-over less for what comes one after the other. `lock` says who. */
+ * While the thread sleeps, the caller that starts an evaluation may send its question itself, if no other is under
+ * way and it costs little: this saves a thread switch for sequential evaluations. `lock` protects this. */
 #include <assert.h>
 #include <poll.h>
 #include <pthread.h>
@@ -34,15 +35,15 @@
 
 enum {
     PROCESSES = 2,
-    WINDOW = 64,            /* questions on their way to one process: enough to keep it busy */
-    UNSENT_BYTES = 1 << 20, /* and so much that it has not taken: no more until it does */
-    STUCK_MS = 50,          /* without an answer: others go elsewhere */
-    IDLE_MS = 60000,        /* a process without work ends */
-    PATIENCE_MS = 1000,     /* for one that hung up to end by itself, and tell how */
-    FAILURES = 5,           /* processes that end before they greet, one after the other, */
-    RETRY_MS = 50,          /* with twice the wait before each: then what waits fails */
-    DEATHS = 2,             /* of a process, until what it evaluated is to blame; */
-    KILLS = 5, /* by SIGKILL: no expression does that, but the system may, for its memory */
+    WINDOW = 64,            /* questions under way to one process: enough to keep it busy */
+    UNSENT_BYTES = 1 << 20, /* unsent bytes; above this, ask nothing more */
+    STUCK_MS = 50,          /* without an answer: use the other process */
+    IDLE_MS = 60000,        /* then a process without work is ended */
+    PATIENCE_MS = 1000,     /* for a process that closed its connection to exit, with its status */
+    FAILURES = 5,           /* processes in a row that end before their hello, */
+    RETRY_MS = 50,          /* with twice the wait before each; then waiting evaluations fail */
+    DEATHS = 2,             /* of its process, until an evaluation is to blame */
+    KILLS = 5, /* by SIGKILL: no expression does that, but the system may, if memory is low */
     MESSAGE_BYTES = 400,
 };
 #define NS_OF_MS(ms) ((int64_t)(ms)*1000000)
@@ -53,18 +54,18 @@ struct rv__evaluator {
     struct rv__queue queue;
     int wake; /* an eventfd: something was queued */
     pthread_t thread;
-    bool closed; /* whoever closes it */
+    bool closed; /* used by the closing thread */
 
-    /* Under the lock, which its thread gives away only while it sleeps. */
+    /* Under the lock, which the thread releases only while it sleeps. */
     pthread_mutex_t lock;
-    struct rv__buf program; /* its path; empty: not looked for yet */
+    struct rv__buf program; /* its path; empty: not searched for yet */
     struct rv__expr_texts *texts;
     struct rv__buf question, result;
     struct rv__evaluations waiting, suspects;
     struct rv__talk talks[PROCESSES];
     uint64_t ids;
     int failures;
-    int64_t retry_ns; /* no process is started before */
+    int64_t retry_ns; /* start no process before this */
 };
 
 static void finish(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err)
@@ -103,7 +104,7 @@ static int error_code(struct rv__str json)
     static const int known[] = { RV_EINVAL, RV_EPARSE, RV_ETOOBIG, RV_ETIMEDOUT, RV_ENOMEM };
     int64_t code = 0;
     if (!rv__str_none(json))
-        (void)rv__json_int(json, &code); /* not one: like any that we do not know */
+        (void)rv__json_int(json, &code); /* not a number: treated as unknown */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (code == known[i])
             return known[i];
@@ -123,9 +124,9 @@ static void take_error(struct rv__evaluation *evaluation, const struct rv__frame
     rv__arena_init(&arena, 64 << 10); /* a message has 256 bytes */
     int code = error_code(has[CODE]);
     if (!rv__str_none(has[AT]))
-        (void)rv__json_int(has[AT], &at); /* not one: the first */
+        (void)rv__json_int(has[AT], &at); /* not a number: the first */
     if (!rv__str_none(has[MESSAGE]) && rv__json_type(has[MESSAGE]) == RV__JSON_STRING)
-        (void)rv__json_string(has[MESSAGE], &arena, &text); /* no memory: it goes without */
+        (void)rv__json_string(has[MESSAGE], &arena, &text); /* no memory: without a message */
     if (code == RV_ETIMEDOUT)
         snprintf(why, sizeof why, "it took longer than the %lld ms of CPU time it may",
                  (long long)evaluation->cpu_ms);
@@ -174,7 +175,7 @@ static void blame(struct rv__evaluator *ev, struct rv__evaluation *evaluation, b
     finish(evaluation, (struct rv__str){ "", 0 }, &err);
 }
 
-/* A process that never greeted says nothing about what it was asked. */
+/* A process that ended before its hello proves nothing about the questions. */
 static void failed_to_start(struct rv__evaluator *ev, const rv_error *err)
 {
     if (++ev->failures < FAILURES) {
@@ -186,7 +187,7 @@ static void failed_to_start(struct rv__evaluator *ev, const rv_error *err)
     fail_all(&ev->waiting, err);
 }
 
-/* Its process is dead, or must be: whoever was on its way goes on. `said`: what it may not say; NULL. */
+/* End a dead or faulty process, and requeue its questions. `said`: the protocol error, or NULL. */
 static void bury(struct rv__evaluator *ev, struct rv__talk *talk, const rv_error *said, bool ours)
 {
     char how[MESSAGE_BYTES];
@@ -231,7 +232,7 @@ static bool full(const struct rv__talk *talk)
     return talk->alone || talk->asked.count >= WINDOW || talk->out.len - talk->sent > UNSENT_BYTES;
 }
 
-/* Has it a process, or can it have one now? */
+/* Does it have a process, or can one be started now? */
 static bool start(struct rv__evaluator *ev, struct rv__talk *talk)
 {
     rv_error err;
@@ -242,7 +243,7 @@ static bool start(struct rv__evaluator *ev, struct rv__talk *talk)
     int rc = RV_OK;
     if (ev->program.len == 0) {
         rc = rv__evaluator_program(&ev->program, &err);
-        if (rc < 0) { /* no use to try again soon */
+        if (rc < 0) { /* do not try again soon */
             rv__buf_reset(&ev->program);
             fail_all(&ev->suspects, &err);
             fail_all(&ev->waiting, &err);
@@ -280,7 +281,7 @@ static void ask(struct rv__evaluator *ev, struct rv__talk *talk, struct rv__eval
     }
 }
 
-/* Suspects: each alone, in a process that has done nothing before. */
+/* Ask suspects: each alone, in a fresh process. */
 static void ask_suspects(struct rv__evaluator *ev)
 {
     for (size_t i = 0; i < PROCESSES && ev->suspects.first != NULL; i++) {
@@ -294,7 +295,7 @@ static void ask_suspects(struct rv__evaluator *ev)
         talk->alone = true;
         ask(ev, talk, rv__evaluations_take(&ev->suspects));
         talk->alone = talk->asked.first != NULL;
-        return; /* one at a time: the other process is for the others */
+        return; /* one at a time: the other process is for other evaluations */
     }
 }
 
@@ -323,7 +324,7 @@ static void ask_waiting(struct rv__evaluator *ev)
     }
 }
 
-/* What was queued: what needs no jq is done now, the rest waits. */
+/* Take the queue: evaluate what needs no jq now, the rest waits. */
 static void take_queued(struct rv__evaluator *ev)
 {
     struct rv__queue_node *node = rv__queue_take(&ev->queue), *next;
@@ -344,7 +345,7 @@ static void serve(struct rv__evaluator *ev, struct rv__talk *talk)
     struct rv__evaluation *evaluation;
     struct rv__frame frame;
     rv_error err;
-    (void)rv__talk_send(talk); /* it has hung up: reading tells */
+    (void)rv__talk_send(talk); /* a closed connection shows in the read */
     int read = rv__talk_read(talk), rc;
     while ((rc = rv__talk_next(talk, &frame, &evaluation, &err)) == 1)
         take_answer(ev, evaluation, &frame);
@@ -362,7 +363,7 @@ static bool idle_for_long(const struct rv__talk *talk)
            rv__mono_ns(rv__clock_real()) - talk->heard_ns > NS_OF_MS(IDLE_MS);
 }
 
-/* Milliseconds until there is something to look at even if nothing comes; -1: never. */
+/* Milliseconds until there is something to check without an event; -1: never. */
 static int until_due(const struct rv__evaluator *ev)
 {
     int64_t now_ns = rv__mono_ns(rv__clock_real());
@@ -407,7 +408,7 @@ static void *evaluator_main(void *arg)
         ask_waiting(ev);
         for (size_t i = 0; i < PROCESSES; i++)
             if (ev->talks[i].up)
-                (void)rv__talk_send(&ev->talks[i]); /* it has hung up: reading tells */
+                (void)rv__talk_send(&ev->talks[i]); /* a closed connection shows in the read */
         sleep_and_serve(ev);
     }
     for (size_t i = 0; i < PROCESSES; i++)
@@ -432,7 +433,7 @@ static void wake(void *arg)
 
 /* -------------------------------------------------------------------------------- starting --- */
 
-/* Send it from here. False: it cannot be, and is as it was. */
+/* Send the question from this thread. False: not possible, and nothing was done. */
 static bool ask_at_once(struct rv__evaluator *ev, struct rv__evaluation *evaluation)
 {
     struct rv__talk *talk = &ev->talks[0];
@@ -448,9 +449,9 @@ static bool ask_at_once(struct rv__evaluator *ev, struct rv__evaluation *evaluat
         sent = rv__talk_ask(talk, evaluation, ev->texts, true, &ev->question, &err) == RV_OK;
     }
     if (sent) {
-        tell_begun(evaluation);    /* under the lock: no answer is taken before */
-        (void)rv__talk_send(talk); /* it has hung up: its thread sees that */
-        if (talk->out.len > 0)     /* it must wait for room */
+        tell_begun(evaluation);    /* under the lock: no answer is read before */
+        (void)rv__talk_send(talk); /* if it has closed the connection, the thread sees it */
+        if (talk->out.len > 0)     /* the socket is full: the thread sends the rest */
             wake(ev);
     }
     pthread_mutex_unlock(&ev->lock);
@@ -474,7 +475,7 @@ void rv__evaluator_start(struct rv__evaluator *ev, struct rv__evaluation *evalua
     finish(evaluation, (struct rv__str){ "", 0 }, &err);
 }
 
-/* Somebody who waits. */
+/* A thread that waits for an evaluation. */
 struct waiter {
     struct rv__evaluation evaluation; /* first */
     pthread_mutex_t lock;
@@ -563,7 +564,7 @@ int rv__evaluator_new(const struct rv__evaluator_opts *opts, struct rv__evaluato
     ev->compiler.compile = compile;
     pthread_mutex_init(&ev->lock, NULL); /* on Linux it cannot fail */
     rv__buf_init(&ev->program, 8192);
-    rv__buf_init(&ev->question, RV__FRAME_MAX - 1024); /* with what is around it: a frame */
+    rv__buf_init(&ev->question, RV__FRAME_MAX - 1024); /* with the rest of its frame */
     rv__buf_init(&ev->result, 0);
     rv__evaluations_init(&ev->waiting);
     rv__evaluations_init(&ev->suspects);

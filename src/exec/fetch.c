@@ -1,10 +1,10 @@
-/* fetch.c: requests by HTTP from rv__fetch_start() to `done`; multi.c drives libcurl.
+/* fetch.c: HTTP requests from rv__fetch_start() to `done`; multi.c drives libcurl.
  *
- * No thread waits for an answer. Threads there are for names only: libcurl makes one for each look-up,
- * so RV__FETCH_LOOKUPS transfers at once may be on their way to a socket, and the others wait in line;
- * behind a look-up of the same name that is quick, as libcurl remembers it. An address, and localhost,
- * needs none. A transfer that is ended while its name is looked up becomes an orphan: its owner is told
- * at once, and it keeps its place until its thread has ended, for nobody can end that.
+ * No thread waits for an answer. Threads are needed only for names: libcurl starts one for each look-up, so at most
+ * RV__FETCH_LOOKUPS transfers look up names at once, and the others wait. libcurl caches names, so a second look-up
+ * is quick. An address, and localhost, needs none. A transfer that is ended during its look-up becomes an orphan:
+ * its owner is notified at once, but it counts as a look-up until its thread has ended, because that cannot be
+ * stopped.
  *
  * Redirects are followed here and not by libcurl, since each may need a look-up. */
 #include "exec/fetch.h"
@@ -23,7 +23,7 @@
 #include "exec/io.h"
 
 enum {
-    READ_BYTES = 8 << 10, /* libcurl's buffer of each transfer: with thousands, it counts */
+    READ_BYTES = 8 << 10, /* libcurl's buffer of each transfer: there may be thousands */
 };
 
 struct rv__fetches {
@@ -31,9 +31,9 @@ struct rv__fetches {
     struct rv__chain inbox, cancelled; /* of rv__fetch; under io->lock */
     struct rv__chain waiting, running; /* of rv__transfer */
     int looking;
-    bool proxied; /* the environment names a proxy: then every connection may need a look-up */
+    bool proxied; /* the environment names a proxy: every connection may need a look-up */
     bool deny_private;
-    const char *certificates; /* a file, by the environment; NULL: the system's */
+    const char *certificates; /* a file named by the environment; NULL: the system's */
     struct rv__timers deadlines;
     uv_timer_t timer;
     struct rv__multi multi;
@@ -103,7 +103,7 @@ static void tell_done(struct rv__fetches *all, struct rv__fetch *f,
     if (f->io.cancelled.at != NULL)
         rv__chain_remove(&all->cancelled, &f->io.cancelled);
     pthread_mutex_unlock(&all->io->lock);
-    f->done(f, result); /* from here on it may be gone */
+    f->done(f, result); /* from here on it may be freed */
 }
 
 static void transfer_free(struct rv__transfer *t) /* NULL is allowed; in no list */
@@ -125,7 +125,7 @@ static void looked_up(struct rv__transfer *t)
     t->looking = false;
 }
 
-/* Out of libcurl's hands, and out of its list. */
+/* Remove it from libcurl and from its list. */
 static void take_out(struct rv__transfer *t)
 {
     rv__chain_remove(t->waits ? &t->all->waiting : &t->all->running, &t->listed);
@@ -135,7 +135,7 @@ static void take_out(struct rv__transfer *t)
     looked_up(t);
 }
 
-/* Only what was asked for: not what redirects and failures have to say. */
+/* Save only a successful answer, not redirects and errors. */
 static bool is_success(const struct rv__transfer *t)
 {
     long status = 0;
@@ -148,7 +148,7 @@ static bool is_saved(const struct rv__transfer *t)
     return t->fetch != NULL && t->fetch->save != NULL && is_success(t);
 }
 
-/* Tell its owner; the transfer stays. */
+/* Report the end to its owner; the transfer stays. */
 static void tell(struct rv__transfer *t, enum rv__fetch_end end, const char *sentence)
 {
     struct rv__fetch *f = t->fetch;
@@ -167,13 +167,13 @@ static void tell(struct rv__transfer *t, enum rv__fetch_end end, const char *sen
     tell_done(t->all, f, &result);
 }
 
-/* End it, from outside of libcurl. */
+/* End it; not from libcurl's callbacks. */
 static void end(struct rv__transfer *t, enum rv__fetch_end end, const char *sentence)
 {
     if (t->fetch != NULL)
         tell(t, end, sentence);
     if (t->looking)
-        return; /* an orphan now: see on_open_socket(), on_connected() */
+        return; /* now an orphan: see on_open_socket(), on_connected() */
     take_out(t);
     transfer_free(t);
 }
@@ -192,8 +192,8 @@ static curl_socket_t on_open_socket(void *arg, curlsocktype purpose, struct curl
     looked_up(t);
     if (t->fetch == NULL)
         return CURL_SOCKET_BAD;
-    /* Here the address is what the name came to, whatever it was when somebody else looked. A proxy's own
-     * address is the operator's choice: what it reaches is for the proxy to say. */
+    /* This is the address actually connected to, so a name that changes between look-ups cannot bypass the check.
+     * The address of a proxy is the operator's choice; the proxy decides what it reaches. */
     if (t->all->deny_private && !t->fetch->trusted && !t->all->proxied &&
         rv__address_private(&address->addr)) {
         t->denied = true;
@@ -212,7 +212,7 @@ static int on_connected(void *arg, char *to_ip, char *from_ip, int to_port, int 
     (void)from_ip;
     (void)to_port;
     (void)from_port;
-    looked_up(t); /* over a connection that was there already */
+    looked_up(t); /* it reuses an open connection */
     return t->fetch != NULL ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT;
 }
 
@@ -221,9 +221,9 @@ static size_t on_header(char *line, size_t size, size_t count, void *arg)
     struct rv__transfer *t = arg;
     size_t len = size * count;
     if (t->in_body)
-        return len; /* a trailer: nobody asks for it */
+        return len; /* a trailer: not used */
     if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
-        rv__buf_reset(&t->head); /* those before were of a "100 Continue", or a proxy's */
+        rv__buf_reset(&t->head); /* earlier lines were of a "100 Continue", or of a proxy */
     rv__buf_add(&t->head, line, len);
     return t->head.rc == RV_OK ? len : 0;
 }
@@ -269,8 +269,8 @@ static bool is_header(const char *line, const char *name)
     return strncasecmp(line, name, len) == 0 && line[len] == ':';
 }
 
-/* May another host than the first see this header? Only what says nothing of who asks: names of headers with
- * keys in them are anybody's invention. */
+/* May another host than the first see this header? Only known headers that do not identify the caller: any other
+ * header may hold a key. */
 static bool is_public(const char *line)
 {
     static const char *const names[] = { "Accept",
@@ -317,13 +317,13 @@ static bool make_headers(struct rv__transfer *t)
         type = type || is_header(*h, "Content-Type");
         good = add_header(t, *h);
     }
-    /* libcurl's own: a second's wait before a large body, and a type for a body that is not there */
+    /* suppress libcurl's own: Expect delays a large body by a second; a type without a body is wrong */
     return good && (expect || add_header(t, "Expect:")) && (type || add_header(t, "Content-Type:"));
 }
 
 #define SET(option, value) (curl_easy_setopt(t->easy, option, value) == CURLE_OK)
 
-/* What is the same whichever way it takes. */
+/* Options that stay the same after a redirect. */
 static bool set_up(struct rv__transfer *t)
 {
     const struct rv__fetches *all = t->all;
@@ -351,7 +351,7 @@ static bool has_body(const char *method)
            strcmp(method, "PATCH") == 0;
 }
 
-/* Where it goes now, and with what. */
+/* Options for the current address. */
 static bool direct(struct rv__transfer *t)
 {
     const struct rv__fetch *f = t->fetch;
@@ -368,7 +368,7 @@ static bool direct(struct rv__transfer *t)
     return good && SET(CURLOPT_CUSTOMREQUEST, method) && SET(CURLOPT_HTTPHEADER, t->headers);
 }
 
-/* Does its host have to be looked up? */
+/* Does its host need a look-up? */
 static bool is_named(const struct rv__transfer *t)
 {
     struct in_addr address;
@@ -386,12 +386,12 @@ static bool is_named(const struct rv__transfer *t)
 static void launch(struct rv__transfer *t, bool named)
 {
     struct rv__fetches *all = t->all;
-    assert(t->fetch != NULL); /* an orphan is not begun again */
+    assert(t->fetch != NULL); /* an orphan is not started again */
     t->looking = named;
     all->looking += named;
     rv__chain_add(&all->running, &t->listed);
     if (!direct(t) || curl_multi_add_handle(all->multi.curl, t->easy) != CURLM_OK) {
-        looked_up(t); /* there is no thread: no orphan */
+        looked_up(t); /* no thread was started: no orphan */
         no_memory(t);
     }
 }
@@ -407,7 +407,7 @@ static void launch_or_wait(struct rv__transfer *t)
     }
 }
 
-/* An address that is written in the URL, which a proxy would be asked for. */
+/* Is the host a literal private address? A proxy would be asked for it. */
 static bool names_private(CURLU *url)
 {
     struct sockaddr_in v4 = { .sin_family = AF_INET };
@@ -431,7 +431,7 @@ static bool names_private(CURLU *url)
     return is;
 }
 
-/* An address of ours to go to; RV__FETCH_ANSWERED: it is one. */
+/* Parse a URL and check that we may request it; RV__FETCH_ANSWERED: yes. */
 static enum rv__fetch_end take_url(const struct rv__transfer *t, CURLU *url, const char *text,
                                    const char **why)
 {
@@ -454,7 +454,7 @@ static enum rv__fetch_end take_url(const struct rv__transfer *t, CURLU *url, con
     return RV__FETCH_ANSWERED;
 }
 
-/* One out of the inbox. */
+/* Start a request from the inbox. */
 static void admit(struct rv__fetches *all, struct rv__fetch *f)
 {
     struct rv__fetch_result result = { .end = RV__FETCH_NO_MEMORY };
@@ -502,7 +502,7 @@ static bool same_part(CURLU *a, CURLU *b, CURLUPart part)
     return same;
 }
 
-/* True: it goes on to where the answer sends it, or has ended because it cannot. */
+/* True: it was redirected, or has ended because that failed. */
 static bool redirected(struct rv__transfer *t)
 {
     char *to = NULL, from[120], sentence[320];
@@ -589,8 +589,7 @@ static void after(void *arg)
     }
     arm(all);
     if (rv__fetches_idle(all))
-        rv__io_wake(
-            all->io); /* perhaps it was the last thing that the end of the loop waited for */
+        rv__io_wake(all->io); /* the end of the loop may have waited for this */
 }
 
 static void on_deadline(uv_timer_t *timer)
@@ -617,7 +616,7 @@ static void end_cancelled(struct rv__fetches *all)
         if (t != NULL)
             rv__chain_remove(&all->cancelled, first);
         pthread_mutex_unlock(&all->io->lock);
-        if (t == NULL) /* none; or it came to the inbox meanwhile: in the next turn */
+        if (t == NULL) /* none; or still in the inbox: see the next turn */
             return;
         end(t, RV__FETCH_CANCELLED, "it was cancelled");
     }
@@ -629,7 +628,7 @@ static bool is_set(const char *name)
     return value != NULL && *value != '\0';
 }
 
-/* With the first request: libcurl. */
+/* Set up libcurl, with the first request. */
 static int make_multi(struct rv__fetches *all, rv_error *err)
 {
     static const char *const proxies[] = { "http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy",
@@ -671,7 +670,7 @@ void rv__fetches_turn(struct rv__fetches *all, bool closing)
     for (size_t i = 0; closing && i < 2; i++)
         while (lists[i]->first != NULL) {
             struct rv__transfer *t = RV__CONTAINER(lists[i]->first, struct rv__transfer, listed);
-            looked_up(t); /* its thread ends by itself: nobody waits for it */
+            looked_up(t); /* its thread ends by itself: do not wait for it */
             end(t, RV__FETCH_CANCELLED, "the engine closes");
         }
     if (all->multi.curl != NULL)

@@ -1,11 +1,11 @@
-/* fetch_end.c: how a request ended: libcurl's codes as what people can act upon. */
+/* fetch_end.c: translates libcurl's codes into the end of a request, with a message. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "exec/fetch.h"
 
-/* libcurl's own words, if it had any. */
+/* libcurl's message, if it has one. */
 static const char *words(const struct rv__transfer *t, CURLcode code)
 {
     return t->error[0] != '\0' ? t->error : curl_easy_strerror(code);
@@ -38,7 +38,7 @@ static enum rv__fetch_end not_connected(const struct rv__transfer *t, CURLcode c
                error != 0 ? strerrordesc_np((int)error) : words(t, code));
 }
 
-/* One of the limits that are ours, or memory. */
+/* One of our own limits was exceeded, or there was no memory. */
 static enum rv__fetch_end not_taken(const struct rv__transfer *t, char *sentence, size_t room)
 {
     if (t->head.rc == RV_ENOMEM || t->body.rc == RV_ENOMEM)
@@ -62,7 +62,7 @@ static enum rv__fetch_end not_taken(const struct rv__transfer *t, char *sentence
     return RV__FETCH_TOO_LARGE;
 }
 
-/* The connection ended, or what came over it is no HTTP: libcurl has one code for both. */
+/* The connection ended, or the answer is not HTTP: libcurl has one code for both. */
 static enum rv__fetch_end not_received(const struct rv__transfer *t, CURLcode code, char *sentence,
                                        size_t room)
 {
@@ -72,7 +72,7 @@ static enum rv__fetch_end not_received(const struct rv__transfer *t, CURLcode co
                words(t, code));
 }
 
-/* libcurl says this too of a header line that is longer than it takes. */
+/* libcurl also uses this code for a header line that is too long for it. */
 static enum rv__fetch_end no_memory(const struct rv__transfer *t, char *sentence, size_t room)
 {
     curl_off_t answered = 0;
@@ -82,7 +82,7 @@ static enum rv__fetch_end no_memory(const struct rv__transfer *t, char *sentence
     return say(RV__FETCH_NO_MEMORY, sentence, room, "no memory for the request", NULL);
 }
 
-/* libcurl takes a connection's end for that of the headers. */
+/* libcurl takes the end of a connection as the end of the headers. */
 static bool has_whole_head(const struct rv__transfer *t)
 {
     struct rv__str head = rv__buf_view(&t->head);

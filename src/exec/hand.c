@@ -1,8 +1,7 @@
-/* hand.c: work that runs when it is told to, one piece at a time.
+/* hand.c: work that runs only when a test or the simulator says so, one piece at a time.
  *
- * A piece still runs on a thread of a group while its caller waits: the panic boundary is there, and a
- * function that calls back into the engine, and so makes another piece run, has that one on another
- * thread, not on top of its own stack. */
+ * A piece runs on a thread of a group while its caller waits. The group catches panics; and a function that calls
+ * back into the engine, and so runs another piece, gets another thread for it instead of its own stack. */
 #include <pthread.h>
 
 #include "base/alloc.h"
@@ -11,12 +10,12 @@
 #include "exec/exec.h"
 #include "group/group.h"
 
-enum { MOST_NESTED = 64 }; /* pieces that wait for others inside of themselves */
+enum { MOST_NESTED = 64 }; /* pieces that wait for other pieces which they started */
 
 struct piece {
     struct rv__work *work;
     const struct rv__executor *of;
-    bool begun; /* and told so */
+    bool begun; /* `begun` was called */
 };
 
 /* One of its executors. */
@@ -33,17 +32,17 @@ struct rv__hand {
     size_t count, cap;
 };
 
-/* On the stack of the caller that waits. */
+/* On the stack of the waiting caller. */
 struct turn {
     struct piece piece;
-    const rv_error *lost; /* its process dies before it has answered; NULL: it does not */
+    const rv_error *lost; /* its process dies before it answers; NULL: it does not */
     enum rv__lost how;
     pthread_mutex_t lock;
     pthread_cond_t over;
     bool done;
 };
 
-static _Thread_local struct rv__work *at_work; /* while a task of such a group runs */
+static _Thread_local struct rv__work *at_work; /* while this thread runs a task */
 
 static void tell_begun(struct piece *piece)
 {
@@ -72,7 +71,7 @@ static void done(void *arg, const rv_error *err)
         turn->piece.work->done(turn->piece.work, err);
     pthread_mutex_lock(&turn->lock);
     turn->done = true;
-    pthread_cond_signal(&turn->over); /* under the lock: after it, the turn may be gone */
+    pthread_cond_signal(&turn->over); /* under the lock: afterwards the turn may be freed */
     pthread_mutex_unlock(&turn->lock);
 }
 
@@ -100,7 +99,7 @@ static struct rv__work *finger_inside(const struct rv__executor *self)
 
 static void finger_free(struct rv__executor *self)
 {
-    (void)self; /* the hand's */
+    (void)self; /* the hand owns it */
 }
 
 int rv__hand_new(struct rv__hand **ret, rv_error *err)
@@ -174,7 +173,7 @@ bool rv__hand_begin(struct rv__hand *hand, struct rv__random *random)
     return true;
 }
 
-/* And wait for it. */
+/* Run a piece, and wait for it. */
 static void run_piece(struct rv__hand *hand, struct piece piece, enum rv__lost how,
                       const rv_error *lost)
 {
@@ -183,7 +182,7 @@ static void run_piece(struct rv__hand *hand, struct piece piece, enum rv__lost h
     pthread_cond_init(&turn.over, NULL);
     int rc = rv_group_go(hand->group, run, &turn);
     if (rc < 0) {
-        hand->lying[hand->count++] = turn.piece; /* no memory: where it was, for another time */
+        hand->lying[hand->count++] = turn.piece; /* no memory: put it back */
     } else {
         pthread_mutex_lock(&turn.lock);
         while (!turn.done)

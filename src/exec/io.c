@@ -1,8 +1,8 @@
-/* io.c: one libuv loop on one thread, from rv__io_new() to rv__io_free() and never less: the kernel ties
- * the parent-death signal of a child to the thread that made it.
+/* io.c: one libuv loop on one thread, which lives from rv__io_new() to rv__io_free(): the kernel ties the
+ * parent-death signal of a child to the thread that started it.
  *
- * The thread has every signal blocked. So no handler of the host's runs on it, and a write to a command
- * that does not read gives EPIPE to us instead of SIGPIPE to the program. */
+ * The thread blocks all signals. So no handler of the host program runs on it, and a write to a command that does
+ * not read returns EPIPE instead of raising SIGPIPE. */
 #include "exec/io.h"
 
 #include <signal.h>
@@ -29,7 +29,7 @@ static void run_later(uv_work_t *work)
 static void later_done(uv_work_t *work, int status)
 {
     struct rv__later *of = ((struct later *)work)->of;
-    (void)status; /* nobody cancels it */
+    (void)status; /* never cancelled */
     rv__free(work);
     of->done(of);
 }
@@ -43,7 +43,7 @@ void rv__io_later(struct rv__io *io, struct rv__later *later)
             return; /* the loop does not end before it */
     }
     rv__free(own);
-    later->run(later); /* rather wait for the disk than lose it */
+    later->run(later); /* no memory: better to block than to lose it */
     later->done(later);
 }
 
@@ -126,7 +126,7 @@ static void on_bell(uv_timer_t *bell)
 
 int rv__io_alarm(struct rv__io *io, struct rv__alarm *alarm, int64_t ms)
 {
-    uv_update_time(&io->loop); /* the loop's own idea of now is as old as its turn */
+    uv_update_time(&io->loop); /* the loop's cached time is as old as this turn */
     int rc = rv__timers_arm(&io->alarms, &alarm->timer, (int64_t)uv_now(&io->loop) + ms);
     set_bell(io);
     return rc;
@@ -146,7 +146,7 @@ static void on_wake(uv_async_t *awake)
     bool closing = io->closing;
     bool posted = io->errands.first != NULL;
     pthread_mutex_unlock(&io->lock);
-    if (posted) { /* the last before it closed */
+    if (posted) { /* posted just before it was closed */
         rv__io_wake(io);
         return;
     }
@@ -171,7 +171,7 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static void end_unborn(struct rv__io *io) /* its thread never began */
+static void end_unborn(struct rv__io *io) /* its thread was never started */
 {
     uv_close((uv_handle_t *)&io->bell, NULL);
     uv_close((uv_handle_t *)&io->awake, NULL);

@@ -1,9 +1,9 @@
-/* launch.c: host processes begin and end here.
+/* launch.c: starts and ends host processes.
  *
- * A host has its socket as descriptor 3 and nothing else of ours: no other descriptor, no blocked signal,
- * /dev/null to read, our standard error to write. It is the leader of a process group of its own, so that
- * what it starts ends with it. It asks for the parent-death signal itself, which comes when the *thread*
- * that started it ends: so all are started by one thread of the pool, that lives as long as the pool. */
+ * A host gets its socket as descriptor 3, /dev/null as standard input, a pipe as standard output and our standard
+ * error; no other descriptor, and no blocked signals. It leads its own process group, so that its children end with
+ * it. It asks for the parent-death signal itself, which is sent when the *thread* that started it ends: so one
+ * thread of the pool, which lives as long as the pool, starts all of them. */
 #include "exec/launch.h"
 
 #include <dlfcn.h>
@@ -79,7 +79,7 @@ static int find_program(struct rv__buf *path, const char *without, rv_error *err
         self[n] = '\0';
         const char *name = strrchr(self, '/');
         if (name != NULL && strcmp(name, "/rival") == 0) {
-            rv__buf_text(path, "/proc/self/exe"); /* also when an upgrade has replaced the file */
+            rv__buf_text(path, "/proc/self/exe"); /* works even after an upgrade */
             return rv__buf_err(path, err);
         }
     }
@@ -168,7 +168,7 @@ int rv__child_start(const char *program, const char *command, const char *module
         close(pair[1]);
         return rc;
     }
-    (void)fcntl(out[0], F_SETFL, O_NONBLOCK); /* our end alone; it cannot fail */
+    (void)fcntl(out[0], F_SETFL, O_NONBLOCK); /* only our end; it cannot fail */
     int rc = start(program, command, module, memory_bytes, pair[1], out[1], &pid);
     close(pair[1]);
     close(out[1]);
@@ -195,7 +195,7 @@ bool rv__child_ended(const struct rv__child *process)
 
 void rv__child_signal(const struct rv__child *process, int signal)
 {
-    (void)kill(-process->pid, signal); /* not reaped yet: the number is still its own */
+    (void)kill(-process->pid, signal); /* not reaped yet: the number cannot be reused */
 }
 
 int rv__child_reap(struct rv__child *process, int64_t patience_ms)
@@ -207,8 +207,8 @@ int rv__child_reap(struct rv__child *process, int64_t patience_ms)
     if (process->out >= 0)
         close(process->out);
     if (process->pidfd >= 0)
-        (void)poll(&p, 1, (int)patience_ms); /* how it ends by itself tells more than our SIGKILL */
-    rv__child_signal(process, SIGKILL);      /* and all that it had started */
+        (void)poll(&p, 1, (int)patience_ms); /* its own exit status says more than our SIGKILL */
+    rv__child_signal(process, SIGKILL);      /* to the whole group */
     pid_t got;
     do
         got = waitpid(process->pid, &status, 0);

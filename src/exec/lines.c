@@ -19,7 +19,7 @@ void rv__lines_done(struct rv__lines *lines)
     rv__buf_done(&lines->tail);
 }
 
-/* The tail has the end of a line, however long it is: that is where an error says most. */
+/* The tail keeps the end of a long line: errors usually say most there. */
 static void keep(struct rv__buf *tail, struct rv__str bytes)
 {
     if (bytes.len > RV__COMMAND_TAIL)
@@ -34,7 +34,7 @@ static void keep(struct rv__buf *tail, struct rv__str bytes)
         rv__buf_reset(tail);
 }
 
-/* Give back the bytes of a character that the cut went through. */
+/* Remove the bytes of a character that was cut in two. */
 static void cut_whole(struct rv__buf *line)
 {
     size_t len = line->len;
@@ -98,5 +98,5 @@ struct rv__str rv__lines_tail(const struct rv__lines *lines)
         const char *newline = memchr(from, '\n', (size_t)(end - from));
         from = newline != NULL ? newline + 1 : from;
     }
-    return rv__str_end(all, (size_t)(end - from)); /* a line may be cut: where a character begins */
+    return rv__str_end(all, (size_t)(end - from)); /* cuts at the beginning of a character */
 }

@@ -1,8 +1,8 @@
 /* multi.c: libcurl says which descriptors to watch and when to wake it; libuv does both.
  *
- * Each socket is watched by a uv_poll_t that exists from its socket() to its close(), so that there is
- * one moment at which memory can be missing, and a way to say so: the socket is not made. libcurl may
- * name descriptors of its own as well (a pair for a name look-up); those are watched as they are named. */
+ * Each socket has a uv_poll_t from its creation to its close. So memory can be missing only at its creation, where
+ * it can be reported: the socket is not made. libcurl may also name its own descriptors (a pair for a look-up);
+ * these are watched from then on. */
 #include "exec/multi.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ static void unwatch(struct rv__multi *m, int fd)
     if (w == NULL)
         return;
     m->watched[fd] = NULL;
-    uv_close((uv_handle_t *)&w->poll, free_watched); /* from here on the loop does not look at fd */
+    uv_close((uv_handle_t *)&w->poll, free_watched); /* from here on the loop does not watch fd */
 }
 
 curl_socket_t rv__multi_socket(struct rv__multi *m, const struct curl_sockaddr *address)
@@ -91,7 +91,7 @@ int rv__multi_closesocket(void *multi, curl_socket_t fd)
 
 /* ------------------------------------------------------------------------------- the loop --- */
 
-/* libcurl has worked: what is over, and what may follow. */
+/* After libcurl has worked: report transfers that are over. */
 static void settle(struct rv__multi *m)
 {
     const CURLMsg *msg;
@@ -112,7 +112,8 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     flags |= events & UV_WRITABLE ? CURL_CSELECT_OUT : 0;
     if (uv_fileno((const uv_handle_t *)poll, &fd) < 0)
         return;
-    (void)curl_multi_socket_action(m->curl, fd, flags, &running); /* each transfer tells its own */
+    (void)curl_multi_socket_action(m->curl, fd, flags,
+                                   &running); /* each transfer has its own error */
     settle(m);
 }
 
@@ -134,7 +135,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *arg, void *of
     int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
     if (w != NULL)
         (void)uv_poll_start(&w->poll, events, on_ready);
-    return 0; /* not watched for want of memory: a look-up, which libcurl asks for by time as well */
+    return 0; /* not watched for lack of memory: a look-up, for which libcurl also uses its timer */
 }
 
 static void on_time(uv_timer_t *timer)
@@ -151,7 +152,7 @@ static int on_timer(CURLM *curl, long ms, void *arg)
     (void)curl;
     if (ms < 0)
         return uv_timer_stop(&m->timer);
-    uv_update_time(m->loop); /* else counted from the loop's last look at its clock: too early */
+    uv_update_time(m->loop); /* otherwise it counts from the loop's cached time: too early */
     return uv_timer_start(&m->timer, on_time, (uint64_t)ms, 0);
 }
 
@@ -183,11 +184,11 @@ void rv__multi_close(struct rv__multi *m)
     if (m->curl == NULL)
         return;
     curl_multi_cleanup(m->curl);
-    curl_global_cleanup(); /* counted: others in this process may use it */
+    curl_global_cleanup(); /* reference-counted: other code may use it */
     m->curl = NULL;
     uv_close((uv_handle_t *)&m->timer, NULL);
     for (size_t fd = 0; fd < m->cap; fd++)
-        unwatch(m, (int)fd); /* none of ours: those were closed */
+        unwatch(m, (int)fd); /* not our sockets: these are closed */
 }
 
 void rv__multi_done(struct rv__multi *m)

@@ -1,4 +1,4 @@
-/* outcome.c: what a finished command means for its step. Pure: text in, text out. */
+/* outcome.c: the outcome of a finished command for its step. Pure: text in, text out. */
 #include <signal.h>
 #include <stdio.h>
 
@@ -8,10 +8,10 @@
 #include "base/suggest.h"
 #include "exec/exec.h"
 
-/* A message: our own words and the tail of stderr, each byte of it perhaps an escape. */
+/* A message: our own words and the tail of stderr, in which every byte may be escaped. */
 enum { MESSAGE_BYTES = 8 * RV__COMMAND_TAIL };
 
-enum { MOST_ATTEMPTS = 1000000 }; /* beyond that a number is a mistake */
+enum { MOST_ATTEMPTS = 1000000 }; /* a larger number is a mistake */
 
 static const struct rv__str nothing = RV__STR("null");
 
@@ -30,7 +30,7 @@ static int text_json(struct rv__str text, struct rv__arena *arena, struct rv__st
     return rc;
 }
 
-/* Text that is UTF-8 for certain. */
+/* Make it valid UTF-8. */
 static int clean_text(struct rv__str text, struct rv__arena *arena, struct rv__str *ret,
                       rv_error *err)
 {
@@ -56,7 +56,7 @@ static int base64_json(struct rv__str bytes, struct rv__arena *arena, struct rv_
     return rc;
 }
 
-/* What is wrong with stdout, if something is, is in *why. */
+/* An error in stdout is reported in *why. */
 static int read_output(struct rv__str output, enum rv__output_as as, struct rv__arena *arena,
                        struct rv__outcome *o, rv_error *why, rv_error *err)
 {
@@ -134,7 +134,7 @@ static void add_tail(struct rv__buf *buf, struct rv__str tail)
     rv__buf_str(buf, tail);
 }
 
-/* Code 0: the command did well, as far as its process goes. */
+/* 0: the process succeeded. */
 static int judge(const struct rv__command_result *r, const char *program, struct rv__buf *message)
 {
     static const int codes[] = { [RV__KILL_NONE] = RV_OK,
@@ -147,7 +147,7 @@ static int judge(const struct rv__command_result *r, const char *program, struct
         return codes[r->killed];
     }
     if (r->end == RV__COMMAND_NOT_RUN) {
-        rv__buf_text(message, r->error.message); /* names the program itself */
+        rv__buf_text(message, r->error.message); /* it already names the program */
         return r->error.code;
     }
     if (r->error.code != RV_OK) {
@@ -162,14 +162,14 @@ static int judge(const struct rv__command_result *r, const char *program, struct
     return RV_EFAILED;
 }
 
-/* The `code` of its error, for who decides by it. */
+/* The `code` of its error, for retry rules. */
 static const char *word_of(const struct rv__command_result *r, bool own)
 {
     if (r->killed != RV__KILL_NONE)
         return r->killed == RV__KILL_TIMEOUT ? "timeout" : "cancelled";
     if (r->end == RV__COMMAND_NOT_RUN)
         return "notRun";
-    if (r->error.code != RV_OK) /* too much of it, or not to be read */
+    if (r->error.code != RV_OK) /* too long, or not readable */
         return "badOutput";
     if (own)
         return NULL;
@@ -181,8 +181,8 @@ static const char *word_of(const struct rv__command_result *r, bool own)
 struct control {
     struct rv__arena *arena;
     struct rv__outcome *o;
-    bool failed;            /* there is an `error` */
-    struct rv__str message; /* of it; none: it gave none */
+    bool failed;            /* it has an `error` */
+    struct rv__str message; /* of the error; none: not given */
     rv_error *wrong;        /* what is wrong with the object */
 };
 
@@ -226,7 +226,7 @@ static int read_members(struct control *c, const char *where, struct rv__str obj
     for (size_t i = 0; i < count; i++) {
         char full[64];
         if (!rv__json_get(object, names[i], &value) || rv__json_type(value) == RV__JSON_NULL)
-            continue; /* null is as good as absent */
+            continue; /* null counts as absent */
         snprintf(full, sizeof full, "%s%s", where, names[i]);
         int rc = members[i].read(c, full, value);
         if (rc < 0)
@@ -325,7 +325,7 @@ static int read_control(struct control *c, struct rv__str text)
     while (blank < text.len && strchr(" \t\r\n", text.at[blank]) != NULL && text.at[blank] != '\0')
         blank++;
     if (blank == text.len)
-        return RV_OK; /* it had nothing to say */
+        return RV_OK; /* empty */
     int rc = rv__json_check(text, RV__JSON_VALUE_DEPTH, &object, c->wrong);
     if (rc < 0)
         return rc;
@@ -336,7 +336,7 @@ static int read_control(struct control *c, struct rv__str text)
 
 /* ------------------------------------------------------------------------------------------ */
 
-/* The command's own words stand in for ours. */
+/* The command's own message replaces ours. */
 static void add_own_message(struct rv__buf *message, struct rv__str own, const char *program)
 {
     if (rv__str_none(own)) {

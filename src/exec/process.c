@@ -19,12 +19,12 @@ enum phase { PHASE_RUNNING, PHASE_ASKED, PHASE_FORCED, PHASE_LINGERING, PHASE_OV
 
 enum { IN, OUT, ERR, EXIT, FDS };
 
-/* After the last kill: what pipes can hold. Who left the group may go on writing for ever. */
+/* Limit after the last kill: what pipes can hold. A process that left the group may write for ever. */
 enum { DRAIN_BYTES = 1 << 20 };
 
 struct rv__process {
     struct rv__processes *all;
-    struct rv__command *command; /* NULL: over, only handles left to close */
+    struct rv__command *command; /* NULL: over; only handles are left to close */
     enum phase phase;
     pid_t pid;
     int fds[FDS]; /* -1: closed. EXIT: the pidfd */
@@ -32,11 +32,11 @@ struct rv__process {
     uv_timer_t timer;
     int handles;           /* not yet closed */
     size_t written;        /* of its input */
-    struct rv__buf unsent; /* a service: what comes behind its input, */
-    size_t sent;           /* without so much of it */
+    struct rv__buf unsent; /* a service: bytes after its input, */
+    size_t sent;           /* of which this many were sent */
     struct rv__buf output;
     struct rv__lines lines;
-    struct rv__mask_stream *masking; /* of stderr, before it is lines; NULL: nothing is hidden */
+    struct rv__mask_stream *masking; /* for stderr, before it is split; NULL: no secrets */
     uint64_t control;
     int64_t started_ms;
     struct rv__command_result result;
@@ -79,7 +79,7 @@ static bool poll_fd(struct rv__process *p, int which, int events, uv_poll_cb rea
 
 static void signal_group(struct rv__process *p, int sig)
 {
-    kill(-p->pid, sig); /* nobody left to hear it: fine */
+    kill(-p->pid, sig); /* may fail if no process is left */
 }
 
 /* --------------------------------------------------------------------------------- kill --- */
@@ -88,7 +88,7 @@ static void on_timer(uv_timer_t *timer);
 
 static void set_timer(struct rv__process *p, int64_t ms)
 {
-    uv_update_time(p->all->loop); /* the loop's own idea of now is as old as its turn */
+    uv_update_time(p->all->loop); /* the loop's cached time is as old as this turn */
     uv_timer_start(&p->timer, on_timer, (uint64_t)ms, 0);
 }
 
@@ -114,7 +114,7 @@ static void ask_to_end(struct rv__process *p)
     if (p->command->service)
         close_fd(p, IN);
     signal_group(p, SIGTERM);
-    signal_group(p, SIGCONT); /* one that is stopped would not hear it */
+    signal_group(p, SIGCONT); /* a stopped process would not get the TERM */
     set_timer(p, grace > 0 ? grace : RV__COMMAND_GRACE_MS);
 }
 
@@ -126,7 +126,7 @@ void rv__process_kill(struct rv__process *p, enum rv__kill why)
     ask_to_end(p);
 }
 
-/* It did what it may not: that is its error, and it is ended for it. */
+/* The command broke a rule: set its error, and end it. */
 static void condemn(struct rv__process *p, int code, const char *message)
 {
     if (p->result.error.code != 0)
@@ -140,7 +140,7 @@ static void condemn(struct rv__process *p, int code, const char *message)
 
 enum fed { FED_ALL, FED_SOME, FED_NO_MORE };
 
-/* Write from `*from` on what it takes now. */
+/* Write as much as possible now, from `*from` on. */
 static enum fed write_some(struct rv__process *p, struct rv__str text, size_t *from)
 {
     while (*from < text.len) {
@@ -150,7 +150,7 @@ static enum fed write_some(struct rv__process *p, struct rv__str text, size_t *f
         else if (errno == EAGAIN)
             return FED_SOME;
         else if (errno != EINTR)
-            return FED_NO_MORE; /* EPIPE: it does not want to know, which is its right */
+            return FED_NO_MORE; /* EPIPE: it does not read its input, which is allowed */
     }
     return FED_ALL;
 }
@@ -186,7 +186,7 @@ int rv__process_send(struct rv__process *p, struct rv__str bytes)
 {
     if (p->fds[IN] < 0 || p->phase != PHASE_RUNNING)
         return RV_ECLOSED;
-    if (p->sent > 0) { /* what was read of it need not be kept */
+    if (p->sent > 0) { /* remove what was sent */
         memmove(p->unsent.text, p->unsent.text + p->sent, p->unsent.len - p->sent);
         rv__buf_cut(&p->unsent, p->unsent.len - p->sent);
         p->sent = 0;
@@ -224,7 +224,7 @@ static void take_output(struct rv__process *p, struct rv__str bytes)
     }
 }
 
-/* `end`: that was all. */
+/* `end`: no more will come. */
 static void take_words(struct rv__process *p, struct rv__str bytes, bool end)
 {
     struct rv__buf masked;
@@ -237,11 +237,11 @@ static void take_words(struct rv__process *p, struct rv__str bytes, bool end)
     if (end)
         rv__mask_stream_end(p->masking, &masked);
     rv__lines_add(&p->lines,
-                  rv__buf_view(&masked)); /* no memory: lines are lost, and no secret told */
+                  rv__buf_view(&masked)); /* no memory: lines are lost, but no secret is shown */
     rv__buf_done(&masked);
 }
 
-/* One read. False: nothing there, or the end, after which the descriptor is closed. */
+/* One read. False: nothing available, or the end; then the descriptor is closed. */
 static bool take(struct rv__process *p, int which)
 {
     if (p->fds[which] < 0)
@@ -320,7 +320,7 @@ static void on_exit_seen(uv_poll_t *poll, int status, int events)
         set_timer(p, RV__COMMAND_LINGER_MS);
 }
 
-/* The command had this path for itself: it may have put anything there. */
+/* The command could write to this path: it may be anything. */
 static void read_control(struct rv__process *p, struct rv__buf *control)
 {
     char path[RV__CONTROL_PATH];
@@ -328,7 +328,7 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
     rv__control_path(p->all->dir, p->control, path);
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
-        if (errno != ENOENT) /* it removed the file: nothing to say */
+        if (errno != ENOENT) /* it removed the file: no control data */
             condemn(p, RV_ESYS, "its control file cannot be read");
     } else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
         condemn(p, RV_EINVAL, "its control file was replaced by something that is not a file");
@@ -358,7 +358,7 @@ static void finish(struct rv__process *p)
     struct rv__buf control;
     siginfo_t info;
 
-    signal_group(p, SIGKILL); /* its first process is a zombie: the group is still its own */
+    signal_group(p, SIGKILL); /* its first process is a zombie, so the group still has its number */
     drain(p);
     take_words(p, (struct rv__str){ "", 0 }, true);
     rv__lines_end(&p->lines);
@@ -443,7 +443,8 @@ static int spawn(struct rv__process *p, rv_error *err)
     return rc;
 }
 
-/* Most inputs fit the pipe and most pipes need no watching. False: the loop has no room for more. */
+/* Watch the descriptors. Most inputs fit into the pipe, which then needs no watching. False: no more descriptors
+ * can be watched. */
 static bool attach(struct rv__process *p)
 {
     if (p->fds[IN] >= 0 && !feed(p) && !poll_fd(p, IN, UV_WRITABLE, on_writable))
@@ -483,7 +484,7 @@ int rv__process_start(struct rv__processes *all, struct rv__command *command,
     if (command->timeout_ms > 0)
         set_timer(p, command->timeout_ms);
     if (!attach(p)) {
-        /* It runs, and nobody would see its end: give it one now. */
+        /* It runs, but its end could not be seen: kill it now. */
         siginfo_t info;
         signal_group(p, SIGKILL);
         waitid(P_PIDFD, (id_t)p->fds[EXIT], &info, WEXITED | WNOWAIT);

@@ -1,14 +1,15 @@
-/* script.c: the Node.js process that has the workflow files of one folder: started, supervised, started again.
+/* script.c: starts, supervises and restarts the Node.js process for the workflow files of one folder.
  *
  *   starting ──hello, register──▶ ready ──it dies, or is silent──▶ waiting (100 ms, then longer) ──▶ starting
  *      │ the first time: no Node.js, no package, a file that ends the process            │ told to stop
  *      └────────────────────────────▶ over ◀────────────────────────────────────────────┘
  *
- * A thread of its own supervises it: it reads what the process has (`register`), hands the connection to whoever runs steps through
- * it, and then waits for its end. The parent-death signal follows that thread, which lives as long as the process. A process that fails when it is
- * first started is an error of its files and is not tried again; one that dies later is.
+ * Its own thread reads the `register` frame, hands the connection to the owner, who runs steps through it, and
+ * waits for the end of the process. The parent-death signal is tied to that thread, which lives as long as the
+ * process. A failure of the first start is an error of the files, and is not tried again; a process that dies later
+ * is restarted.
  *
- * What it prints goes to our standard error: many steps run in it at once, and a line is nobody's. */
+ * Its output goes to our standard error: many steps run in it at once, and lines cannot be assigned to one of them. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -26,26 +27,26 @@
 #include "base/json.h"
 #include "exec/launch.h"
 
-#include <rival-paths.h> /* made by the build: where this tree is, and where it is installed */
+#include <rival-paths.h> /* made by the build: the paths of the sources and of the installation */
 
 enum {
     PATH_BYTES = 4096,
-    DESCRIBE_MS = 60000, /* for all files to be imported */
-    TICK_MS = 500,       /* how often the owner is asked whether it is to go on */
-    PATIENCE_MS = 2000,  /* for a process that was told to end */
+    DESCRIBE_MS = 60000, /* for importing all files */
+    TICK_MS = 500,       /* how often `judge` is called */
+    PATIENCE_MS = 2000,  /* for a process that was asked to end */
     BACKOFF_FIRST_MS = 100,
     BACKOFF_MOST_MS = 10000,
-    STEADY_MS = 10000, /* who has lived so long begins anew with the first pause */
+    STEADY_MS = 10000, /* after this time the pauses start again with the first */
     PRINTED_BYTES = 65536,
 };
 
 #define HOST "/dist/host/main.js" /* in the package */
 
 struct rv__script {
-    struct rv__script_opts opts; /* its texts are the script's own */
+    struct rv__script_opts opts; /* the texts are the script's own copies */
     char host[PATH_BYTES];
     pthread_t thread;
-    int wake; /* an eventfd: look around */
+    int wake; /* an eventfd: something has changed */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     /* under the lock: */
@@ -62,7 +63,7 @@ static bool has_host(const char *folder, char host[PATH_BYTES])
            access(host, R_OK) == 0;
 }
 
-/* node_modules/rival in the folder, or in one around it: as Node finds it. */
+/* node_modules/rival in the folder, or in a parent: as Node searches. */
 static bool installed_above(const char *folder, char host[PATH_BYTES])
 {
     char at[PATH_BYTES], package[PATH_BYTES + 32];
@@ -79,7 +80,7 @@ static bool installed_above(const char *folder, char host[PATH_BYTES])
     }
 }
 
-/* Beside the program or library that this is part of: <prefix>/bin, <prefix>/lib/<machine>, build/. */
+/* Beside our program or library: <prefix>/bin, <prefix>/lib/<machine>, build/. */
 static bool installed_beside(char host[PATH_BYTES])
 {
     static const char *const places[] = { "../lib/rival/node", "../rival/node", "rival/node",
@@ -120,13 +121,13 @@ int rv__script_host(const char *folder, char host[RV__SCRIPT_PATH], rv_error *er
 
 /* ------------------------------------------------------------------------------- one process --- */
 
-/* What it prints, as it is. */
+/* Copy its output to stderr. */
 static void pass_on(struct rv__child *child)
 {
     char bytes[PRINTED_BYTES];
     ssize_t n = child->out >= 0 ? read(child->out, bytes, sizeof bytes) : 0;
     if (n > 0) {
-        (void)!write(STDERR_FILENO, bytes, (size_t)n); /* for people; nobody to tell if it fails */
+        (void)!write(STDERR_FILENO, bytes, (size_t)n); /* for people; errors are ignored */
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         if (child->out >= 0)
             close(child->out);
@@ -144,7 +145,7 @@ static void ask_for(const struct rv__script_opts *opts, struct rv__buf *out)
     rv__wire_end(out, start);
 }
 
-/* A word of the process: 1: that was all. */
+/* Take a frame of the process. 1: it was the last one. */
 static int take_frame(const struct rv__frame *frame, struct rv__buf *hello, struct rv__buf *text,
                       rv_error *err)
 {
@@ -177,8 +178,8 @@ static int has_ended(struct rv__child *child, rv_error *err)
                     "Node.js %s while it loaded the files: what it printed says why", how);
 }
 
-/* Until it has said what it has. `wake`: -1, or who wants us to stop. RV_ECANCELED: somebody does. On failure its end may have been taken:
- * pid 0 then. */
+/* Read frames until `register`. `wake`: -1, or a descriptor that is readable when we must stop: RV_ECANCELED. After
+ * a failure the process may already be reaped: then pid is 0. */
 static int listen_to(struct rv__child *child, int wake, struct rv__buf *hello, struct rv__buf *text,
                      rv_error *err)
 {
@@ -201,7 +202,7 @@ static int listen_to(struct rv__child *child, int wake, struct rv__buf *hello, s
             break;
         }
         if (n < 0)
-            continue; /* a signal */
+            continue; /* interrupted by a signal */
         if (at[1].revents != 0)
             pass_on(child);
         if (at[2].revents != 0) {
@@ -218,7 +219,7 @@ static int listen_to(struct rv__child *child, int wake, struct rv__buf *hello, s
     return rc == 1 ? RV_OK : rc;
 }
 
-/* Started, and asked. Errors: RV_ENOTFOUND, RV_ESYS. */
+/* Start the process and ask it. Errors: RV_ENOTFOUND, RV_ESYS. */
 static int begin(const struct rv__script_opts *opts, const char *host, struct rv__child *child,
                  rv_error *err)
 {
@@ -231,7 +232,7 @@ static int begin(const struct rv__script_opts *opts, const char *host, struct rv
     if (rc == RV_OK) {
         ask_for(opts, &out);
         if (out.rc == RV_OK)
-            (void)rv__frames_send(child->fd, &out); /* its end is noticed when it is listened to */
+            (void)rv__frames_send(child->fd, &out); /* a failure shows when we read */
         else
             rc = rv__fail(err, RV_ETOOBIG, "too many files for one folder");
         if (rc < 0)
@@ -284,14 +285,14 @@ static void tell_described(struct rv__script *s, struct rv__buf *text)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* Waits for its end, or until the owner has had enough. True: it is to be started again. */
+/* Wait for its end, or until `judge` says so. True: start it again. */
 static bool watch(struct rv__script *s, struct rv__child *child)
 {
     for (;;) {
         struct pollfd at[] = { { .fd = child->pidfd, .events = POLLIN },
                                { .fd = child->out, .events = POLLIN },
                                { .fd = s->wake, .events = POLLIN } };
-        (void)poll(at, 3, TICK_MS); /* a signal: as the tick */
+        (void)poll(at, 3, TICK_MS); /* a signal counts as a tick */
         if (at[1].revents != 0)
             pass_on(child);
         if (is_told_to_stop(s) || rv__child_ended(child))
@@ -304,7 +305,7 @@ static bool watch(struct rv__script *s, struct rv__child *child)
     }
 }
 
-/* One life. True: another one is wanted. */
+/* One process, from start to end. True: start another one. */
 static bool live(struct rv__script *s, bool first, bool *steady)
 {
     struct rv__child child;
@@ -425,7 +426,7 @@ int rv__script_wait(struct rv__script *s, struct rv__str *text, rv_error *err)
         *err = s->why;
     pthread_mutex_unlock(&s->lock);
     if (rc == RV_OK)
-        *text = rv__buf_view(&s->text); /* written once, before that */
+        *text = rv__buf_view(&s->text); /* written once, before this */
     return rc;
 }
 
@@ -435,7 +436,7 @@ void rv__script_stop(struct rv__script *s)
     pthread_mutex_lock(&s->lock);
     s->stop = true;
     pthread_mutex_unlock(&s->lock);
-    (void)!write(s->wake, &one, sizeof one); /* full only if it is awake already */
+    (void)!write(s->wake, &one, sizeof one); /* full only if it is already awake */
 }
 
 bool rv__script_is_over(struct rv__script *s)

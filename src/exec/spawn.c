@@ -1,8 +1,8 @@
 /* spawn.c: see spawn.h.
  *
- * What happens in the child has an order: first it makes sure to die with us, then the warden knows of
- * its group, then comes what can fail, and the signals last, for with the mask gone and handlers still
- * in place one of the host's would run, in our memory. */
+ * The order in the child matters. First it makes sure to die with us; then it reports its group to the warden; then
+ * come the steps that can fail. Signals are unblocked last: as long as the host program's handlers are in place,
+ * they could run in our memory. */
 #include "exec/spawn.h"
 
 #include <errno.h>
@@ -25,19 +25,19 @@ enum stage { STAGE_NONE, STAGE_PARENT, STAGE_CONTROL, STAGE_CWD, STAGE_STDIO, ST
 enum { STACK_BYTES = 64 << 10 }; /* a page would do; sanitizers have larger frames */
 
 struct rv__spawn_room {
-    enum stage stage; /* the child's to write; we read them when it is gone */
+    enum stage stage; /* written by the child; read after it has ended */
     int error;
     char stack[STACK_BYTES];
 };
 
 struct child {
     const struct rv__spawn *spawn;
-    char **paths; /* where the program may be, in order */
+    char **paths; /* candidates for the program's path, in order */
     char **env;
     pid_t engine;
 };
 
-/* ThreadSanitizer takes every clone for a fork, and starts itself anew in what would be our memory. */
+/* ThreadSanitizer treats every clone as a fork, and would restart itself in our memory. */
 #define SHARE_MEMORY CLONE_VM
 #if defined(__SANITIZE_THREAD__)
 #undef SHARE_MEMORY
@@ -52,7 +52,7 @@ struct child {
 /* The child runs on a stack that sanitizers do not know. */
 #define IN_CHILD __attribute__((no_sanitize_address, no_sanitize_thread))
 
-#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* where there is no PATH */
+#define DEFAULT_PATH "/usr/local/bin:/usr/bin:/bin" /* without a PATH */
 
 int rv__fd_above_stdio(int fd)
 {
@@ -82,7 +82,7 @@ int rv__fd_pipe(int ret[2])
     return 0;
 }
 
-/* Shared with a child that has its own memory, too. */
+/* Shared memory, because under ThreadSanitizer the child has its own. */
 struct rv__spawn_room *rv__spawn_room_new(void)
 {
     void *room = mmap(NULL, sizeof(struct rv__spawn_room), PROT_READ | PROT_WRITE,
@@ -98,8 +98,8 @@ void rv__spawn_room_free(struct rv__spawn_room *room)
 
 /* ------------------------------------------------------------------------------- the child --- */
 
-/* By the system call: libc's refuses the two signals it uses itself, and sanitizers keep a record of
- * handlers that, in this memory, is the engine's. All zero is "default", whatever the machine. */
+/* By the system call: libc refuses the two signals it uses itself, and sanitizers record handlers in memory that is
+ * shared with the engine. All zero means "default" on every machine. */
 IN_CHILD static void default_signals(void)
 {
     static const unsigned long zero[8];
@@ -110,7 +110,7 @@ IN_CHILD static void default_signals(void)
     pthread_sigmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Goes on after what says "not here"; remembers "here, but not for you", as a shell does. */
+/* Try the next path after "not found"; remember "permission denied", as a shell does. */
 IN_CHILD static int run_program(const struct child *c)
 {
     int error = ENOENT;
@@ -138,7 +138,7 @@ IN_CHILD static int child_main(void *arg)
     int fd;
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != c->engine) /* it died before we could ask */
+    if (getppid() != c->engine) /* the engine died before */
         fail(c, STAGE_PARENT, ESRCH);
     setpgid(0, 0);
     if (s->warden >= 0)
@@ -153,7 +153,7 @@ IN_CHILD static int child_main(void *arg)
     if (dup2(s->in, STDIN_FILENO) < 0 || dup2(s->out, STDOUT_FILENO) < 0 ||
         dup2(s->err, STDERR_FILENO) < 0)
         fail(c, STAGE_STDIO, errno);
-    /* For what the host did not mark. A kernel without it leaves them open, as any exec would. */
+    /* For descriptors that the host program did not mark. An old kernel leaves them open, as any exec would. */
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     default_signals();
     return fail(c, STAGE_EXEC, run_program(c));
@@ -175,7 +175,7 @@ static bool same_name(const char *a, const char *b)
     return strncmp(a, b, len) == 0 && (b[len] == '=' || b[len] == '\0');
 }
 
-/* Theirs first, without what is given anew. */
+/* Inherited variables first, without those that are replaced. */
 static char **environment(const struct rv__spawn *s, struct rv__arena *arena)
 {
     static const char name[] = "RIVAL_CONTROL=";
@@ -209,7 +209,7 @@ static const char *variable(char *const *env, const char *name)
     return NULL;
 }
 
-/* What execvp would try, made before the fork: it allocates. */
+/* The paths that execvp would try, made before the fork because this allocates. */
 static char **program_paths(const char *program, char *const *env, struct rv__arena *arena)
 {
     size_t len = strlen(program), places = 1, n = 0;
@@ -231,7 +231,7 @@ static char **program_paths(const char *program, char *const *env, struct rv__ar
         if (path == NULL)
             return NULL;
         paths[n++] = path;
-        if (dir == 0) /* an empty place is the working directory */
+        if (dir == 0) /* an empty entry means the working directory */
             *path++ = '.';
         memcpy(path, at, dir);
         path[dir] = '/';
@@ -300,8 +300,7 @@ int rv__spawn(const struct rv__spawn *spawn, struct rv__arena *arena, pid_t *ret
                         "cannot make a process for '%s': %s", spawn->argv[0],
                         strerrordesc_np(errno));
 
-    if (room->stage !=
-        STAGE_NONE) { /* it has called _exit: this waits for no time worth the name */
+    if (room->stage != STAGE_NONE) { /* it has called _exit: this returns at once */
         siginfo_t info;
         if (spawn->warden >= 0)
             rv__warden_end(spawn->warden, pid);

@@ -1,4 +1,4 @@
-/* talk.c: one evaluator process: its beginning, the frames, its end. */
+/* talk.c: one evaluator process: its start, its frames, its end. */
 #include "exec/talk.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 enum {
     PRINTED_BYTES = 4096,
-    LAST_WORDS = 120, /* bytes of the last line that a process has printed */
+    LAST_WORDS = 120, /* bytes of the last line it printed */
 };
 
 /* ---------------------------------------------------------------------------------- lists --- */
@@ -112,7 +112,7 @@ int rv__talk_ask(struct rv__talk *talk, struct rv__evaluation *evaluation,
         rc = put_question(talk, evaluation, texts, quickly, question, err);
     else
         put_compile(talk, evaluation);
-    if (talk->out.rc != RV_OK) /* what it was sender is not what it will hear */
+    if (talk->out.rc != RV_OK) /* bytes are missing: the connection is unusable */
         return rv__fail(err, RV_ECLOSED, "out of memory");
     if (rc < 0)
         return rc;
@@ -134,7 +134,7 @@ int rv__talk_send(struct rv__talk *talk)
             return errno == EAGAIN || errno == EWOULDBLOCK ? RV_OK : RV_ECLOSED;
         talk->sent += (size_t)n;
     }
-    if (talk->out.cap > (size_t)RV__KEPT_BYTES) /* a large value has passed */
+    if (talk->out.cap > (size_t)RV__KEPT_BYTES) /* after a large value, free the memory */
         rv__buf_done(&talk->out), rv__buf_init(&talk->out, SIZE_MAX / 2);
     else
         rv__buf_reset(&talk->out);
@@ -224,7 +224,7 @@ int rv__talk_start(struct rv__talk *talk, const char *program, uint64_t memory_b
         return rc;
     }
     rv__frames_init(&talk->frames);
-    rv__buf_init(&talk->out, SIZE_MAX / 2); /* of frames, which have their own bound */
+    rv__buf_init(&talk->out, SIZE_MAX / 2); /* frames have their own limit */
     rv__lines_init(&talk->lines, NULL, NULL);
     talk->sent = 0;
     talk->up = talk->fresh = true;
@@ -241,13 +241,13 @@ int rv__talk_end(struct rv__talk *talk, int64_t patience_ms, char *how, size_t s
         rv__child_signal(&talk->process, SIGKILL);
     struct pollfd p = { .fd = talk->process.pidfd, .events = POLLIN };
     if (p.fd >= 0)
-        (void)poll(&p, 1, (int)patience_ms); /* its last words come before its end */
+        (void)poll(&p, 1, (int)patience_ms); /* its last output comes before its end */
     read_printed(talk);
     rv__lines_end(&talk->lines);
     int status = rv__child_reap(&talk->process, patience_ms);
     rv__child_tell(status, said, sizeof said);
     tail = rv__lines_tail(&talk->lines);
-    for (size_t i = tail.len; i-- > 0;) /* its last line */
+    for (size_t i = tail.len; i-- > 0;) /* find its last line */
         if (tail.at[i] == '\n') {
             tail = (struct rv__str){ tail.at + i + 1, tail.len - i - 1 };
             break;

@@ -1,5 +1,5 @@
-/* thread.c: work on the threads of a task group. The group's panic boundary is ours: a function that
- * panics fails its attempt, and nothing else. */
+/* thread.c: runs work on the threads of a task group. The group catches panics: a function that panics fails only
+ * its attempt. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "exec/exec.h"
@@ -23,7 +23,7 @@ struct threads {
     rv_group *group;
 };
 
-static _Thread_local struct rv__work *at_work; /* while a task of such a group runs */
+static _Thread_local struct rv__work *at_work; /* while this thread runs a task */
 
 static int run(rv_task *task, void *arg, void **value)
 {

@@ -1,5 +1,5 @@
-/* warden.c: see warden.h. What runs in the warden itself keeps to calls that are safe after a fork of a
- * program with threads: no allocation, no locks, no stdio. */
+/* warden.c: see warden.h. Code in the warden process uses only calls that are safe after a fork of a program with
+ * threads: no allocation, no locks, no stdio. */
 #include "exec/warden.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ struct note {
 };
 
 struct ward {
-    pid_t group; /* 0: a free place */
+    pid_t group; /* 0: free */
     uint64_t control;
 };
 
@@ -54,8 +54,8 @@ void rv__control_path(const char *dir, uint64_t number, char ret[RV__CONTROL_PAT
 
 static void tell(int socket, struct note note)
 {
-    /* It blocks when the warden is far behind, which is right; if the warden is gone, the parent-death
-     * signal is all there is, and the command need not suffer for it. */
+    /* This blocks if the warden is far behind, which is intended. If the warden has died, only the parent-death
+     * signal is left, but the command must not fail. */
     while (send(socket, &note, sizeof note, MSG_NOSIGNAL) < 0 && errno == EINTR)
         ;
 }
@@ -83,7 +83,7 @@ static void keep(struct watch *w, const struct note *note)
         }
 }
 
-/* False: the engine said "go", or is gone. */
+/* False: the engine told it to exit, or has ended. */
 static bool take_note(struct watch *w, int flags)
 {
     struct note note;
@@ -116,11 +116,11 @@ static void RV_NORETURN watch(struct watch *w)
 {
     struct pollfd polls[2] = { { .fd = 0, .events = POLLIN }, { .fd = 1, .events = POLLIN } };
     prctl(PR_SET_NAME, "rival-warden");
-    setsid(); /* Ctrl-C on the engine's terminal is not for it */
+    setsid(); /* so that Ctrl-C on the engine's terminal does not reach it */
     if (dup2(w->notes, 0) < 0 || dup2(w->engine, 1) < 0)
         _exit(1);
     close_range(2, ~0U, 0);
-    (void)!chdir("/"); /* hold no file system that somebody wants to unmount */
+    (void)!chdir("/"); /* so that it blocks no unmount */
     w->notes = 0;
 
     bool alive = true;
@@ -132,8 +132,8 @@ static void RV_NORETURN watch(struct watch *w)
         else if (polls[1].revents != 0)
             alive = false;
     }
-    /* Every thread of the engine is gone, so every child that was on its way to exec has told us, or will
-     * find that it has no parent. */
+    /* All threads of the engine have ended, so every child before its exec has either reported itself, or will
+     * notice that its parent is gone. */
     while (take_note(w, MSG_DONTWAIT))
         ;
     clean_up(w);
