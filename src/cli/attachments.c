@@ -1,4 +1,4 @@
-/* attachments.c: `rival attachments`: what the attempts of a run's states left. */
+/* attachments.c: `rival attachments`: the attachments of the attempts of a run's states. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -12,7 +12,7 @@ enum { PAGE = 1000, TEXT_WIDTH = 100000 };
 struct attachments {
     struct rv__look look;
     rv_attachment_query query;
-    const char *last; /* a number; NULL: not only those */
+    const char *last; /* a number; NULL: no limit */
 };
 
 static struct rv__str member(struct rv__str object, const char *key)
@@ -26,11 +26,11 @@ static int64_t number_of(struct rv__str object, const char *key)
     int64_t number = 0;
     struct rv__str value = member(object, key);
     if (value.len > 0)
-        (void)rv__json_int(value, &number); /* null, or another side that says anything: 0 */
+        (void)rv__json_int(value, &number); /* null or anything else: 0 */
     return number;
 }
 
-/* A text of the document, as it may be shown. */
+/* Append a text of the document, made safe for a terminal. */
 static void put_text(struct rv__buf *out, struct rv__str json)
 {
     struct rv__arena arena;

@@ -1,4 +1,4 @@
-/* backup.c: `rival backup`: the whole store as one file. */
+/* backup.c: `rival backup`: copies the whole store to one file. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ static int say_done(const char *file, bool json)
     struct stat what = { .st_size = 0 };
     struct rv__buf out;
     if (stat(file, &what) < 0)
-        what.st_size = 0; /* it is there all the same */
+        what.st_size = 0; /* the backup exists all the same */
     if (!json) {
         fprintf(stderr, "backed up to %s: %llu bytes\n", file, (unsigned long long)what.st_size);
         return CLI_OK;

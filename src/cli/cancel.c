@@ -1,4 +1,4 @@
-/* cancel.c: `rival cancel`: end a run and all that is alive in it. */
+/* cancel.c: `rival cancel`: ends a run and everything active in it. */
 #include "cli/runs.h"
 
 static int cancel(struct rv__tell *tell, struct rv__client *client, rv_error *err)
@@ -8,7 +8,7 @@ static int cancel(struct rv__tell *tell, struct rv__client *client, rv_error *er
     if (rc == RV_OK)
         rc = rv__client_list(client, RV_QUERY(.run_id = tell->run_id), &row, err);
     int status = rc == RV_OK && row->count == 1 ? row->runs[0].status : RV_CANCELLED;
-    if (status == RV_COMPLETED || status == RV_FAILED) /* it had ended */
+    if (status == RV_COMPLETED || status == RV_FAILED) /* it had already ended */
         tell->done = status == RV_COMPLETED ? "already completed:" : "already failed:";
     else if (status != RV_CANCELLED)
         tell->done = "being cancelled: its 'finally' runs (cancel it again to skip that):";

@@ -1,4 +1,4 @@
-/* check.c: `rival check`: is every workflow good, and if not, where is it not? */
+/* check.c: `rival check`: checks workflow files and reports problems with their positions. */
 #include "cli/cli.h"
 
 #include <stdlib.h>
@@ -6,8 +6,8 @@
 
 #include "base/json.h"
 
-/* file:line:column: message, the line, and a caret below the place: as compilers do it, so that
- * editors can jump there. */
+/* file:line:column: message, the line, and a caret below the position: like compilers, so that editors can jump
+ * there. */
 static void print_problem(FILE *to, const rv_problem *problem, const char *what, const char *colour)
 {
     fprintf(to, "%s%s", rv__colour(to, BOLD), problem->file);
@@ -75,7 +75,7 @@ static void put_problems(struct rv__buf *out, const char *key, const rv_problem 
 static int print_json(const rv_report *report)
 {
     struct rv__buf out;
-    rv__buf_init(&out, 256u << 20); /* bounded by the report: problems are a hundred for a file */
+    rv__buf_init(&out, 256u << 20); /* bounded by the report: a hundred problems per file */
     rv__buf_fmt(&out, "{\"ok\":%s,\"files\":%zu,\"workflows\":[",
                 report->problem_count == 0 ? "true" : "false", report->file_count);
     for (size_t i = 0; i < report->workflow_count; i++) {
@@ -111,7 +111,7 @@ static size_t count_bad_files(const rv_report *report)
     return count;
 }
 
-/* What is known of a file that was not loaded. */
+/* What was checked in a file that was not loaded. */
 static const char *looked_at(const char *file)
 {
     const char *dot = strrchr(file, '.');

@@ -1,4 +1,4 @@
-/* client.c: where the runs are, and the calls about them, which go there. */
+/* client.c: chooses a store or a server, and passes the calls to it. */
 #include "cli/client.h"
 
 #include <stdlib.h>
@@ -15,16 +15,15 @@
 #include "cli/text.h"
 
 enum {
-    LOOK_AGAIN_MS = 3000, /* at the state, while waiting for events */
-    LOOK_MS = 100,        /* a store that another process drives: nobody tells us, so we look */
+    LOOK_AGAIN_MS = 3000, /* between looks at the state, while waiting for events */
+    LOOK_MS = 100,        /* a store that another process drives sends no events: look this often */
 };
 
 struct rv__client {
     rv_engine *engine; /* one of the two */
     struct rv__wire *wire;
-    bool borrowed; /* the engine is somebody else's */
-    const char *
-        pass; /* of an execution that this command was started by: what it reads is asked for; NULL: none */
+    bool borrowed;    /* the caller owns the engine */
+    const char *pass; /* token of the execution that started this command, for reads; NULL: none */
     char name[300];
 };
 
@@ -107,7 +106,7 @@ int rv__where_wire(const struct rv__where *where, const char *url, struct rv__wi
     return rc;
 }
 
-/* A wire to the server, if something answers there. */
+/* Connect to the server, if it answers. */
 static int reach(const char *url, const struct rv__where *where, struct rv__wire **ret,
                  rv_error *err)
 {
@@ -133,7 +132,7 @@ static int reach(const char *url, const struct rv__where *where, struct rv__wire
 
 static const char *hint_for(int rc, bool usual)
 {
-    if (rc != RV_ECLOSED && rc != RV_ETIMEDOUT && rc != RV_ESYS) /* somebody did answer */
+    if (rc != RV_ECLOSED && rc != RV_ETIMEDOUT && rc != RV_ESYS) /* it did answer */
         return NULL;
     if (usual)
         return "`rival serve` starts one; `rival exec FILE` needs none; --store FILE looks into a "
@@ -187,7 +186,7 @@ static struct rv__client *own(rv_engine *engine, const char *store)
     return client;
 }
 
-/* The server, or the store that is meant; NULL, with *store NULL: the reason is on stderr. */
+/* The server, or the store to use; NULL, with *store NULL: the reason is on stderr. */
 static struct rv__client *server_or_store(const struct rv__where *where, const char **store,
                                           int *code)
 {
@@ -204,7 +203,7 @@ struct rv__client *rv__client_open(const struct rv__where *where, enum rv__acces
 {
     const char *store;
     struct rv__client *client = server_or_store(where, &store, code);
-    bool asks = access == ACCESS_ASK || rv__cli_is_execution(); /* may it? */
+    bool asks = access == ACCESS_ASK || rv__cli_is_execution(); /* for its permission */
     if (store != NULL)
         client = own(asks ? rv__store_to_ask(store) : rv__store_to_read(store), store);
     if (client == NULL && store != NULL)
@@ -250,7 +249,7 @@ rv_engine *rv__client_engine(const struct rv__client *client)
 
 /* ------------------------------------------------------------------------------------ calls --- */
 
-/* In the command of a state's agent: what it reads of a store goes through its scope, as with a server. */
+/* In a command started by a state's agent: reads of a store need the permission of its scope, as with a server. */
 static int may_read(struct rv__client *c, const char *run_id, int what, const char *name,
                     rv_error *err)
 {
@@ -261,7 +260,7 @@ static int may_read(struct rv__client *c, const char *run_id, int what, const ch
                             err);
 }
 
-/* The same for what is not its own run's. */
+/* The same for anything but its own run: refused. */
 static int may_else(const struct rv__client *c, rv_error *err)
 {
     return c->pass == NULL
@@ -312,7 +311,7 @@ int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query
                            : rv_logs(c->engine, run_id, &known, ret, err);
 }
 
-/* The document that the server would have given. */
+/* The same document as the server's. */
 static int attachments_text(const rv_attachment_list *list, char **ret, rv_error *err)
 {
     struct rv__buf out;
@@ -588,7 +587,7 @@ bool rv__client_away(const struct rv__client *c, int rc)
     return c->wire != NULL && (rc == RV_ECLOSED || rc == RV_ESYS || rc == RV_ETIMEDOUT);
 }
 
-/* 1: it has ended, and *ret is how; 0: not yet, or the server is away and may come back. */
+/* 1: the run has ended, and *ret is its state; 0: not yet, or the server cannot be reached and may come back. */
 static int look_at_end(struct rv__client *c, const char *run_id, rv_run_state **ret, rv_error *err)
 {
     rv_run_list *list = NULL;
@@ -604,7 +603,8 @@ static int look_at_end(struct rv__client *c, const char *run_id, rv_run_state **
     return live || rv__client_away(c, rc) ? 0 : rc < 0 ? rc : 1;
 }
 
-/* State first, then events, and now and then the state again. A server that is away is waited for, too. */
+/* Look at the state, then wait for events, and look at the state again now and then. Also waits for a server that
+ * cannot be reached. */
 static int wait_remote(struct rv__client *c, const char *run_id, int64_t timeout_ms, rv_cancel *by,
                        rv_run_state **ret, rv_error *err)
 {
@@ -615,7 +615,7 @@ static int wait_remote(struct rv__client *c, const char *run_id, int64_t timeout
     int rc = ended == 0
                  ? rv__follow_open(c, RV_FEED_OPTS(.run_id = run_id, .no_logs = true), &follow, err)
                  : RV_OK;
-    while (rc == RV_OK && ended == 0 && follow != NULL) { /* which comes with RV_OK */
+    while (rc == RV_OK && ended == 0 && follow != NULL) { /* `follow` is set with RV_OK */
         int64_t left_ms = timeout_ms < 0 ? LOOK_AGAIN_MS : until_ms - rv__mono_ms(rv__clock_real());
         rc = rv__follow_next(follow, left_ms < LOOK_AGAIN_MS ? left_ms : LOOK_AGAIN_MS, by, &event,
                              err);

@@ -1,12 +1,12 @@
-/* complete.c: `rival offer WORD...`: what a shell may offer for the last of the words.
+/* complete.c: `rival offer WORD...`: completions for the last word, for shells.
  *
- * The words are those behind `rival` up to the cursor; the last is the one to be completed, "" if it is
- * not begun. Each line of the answer is a word, a tab and what it is; a line that begins with a tab is for
- * the shell: "\tfiles" or "\tfolders" (which it knows better), "\tinput" (a file behind an "@").
+ * The words are those after `rival` up to the cursor; the last one is to be completed, "" if it is empty. Each line
+ * of the answer is a word, a tab and its meaning. A line that begins with a tab is for the shell: "\tfiles" or
+ * "\tfolders" (which the shell completes), "\tinput" (a file after an "@").
  *
- * The shells' own scripts (completions/) hold nothing about our commands: the descriptions that help is
- * made of decide here, once for all shells, so a script can neither be wrong nor grow old. Whatever
- * fails offers nothing: nobody wants to read an error in the midst of typing. */
+ * The shells' own scripts (completions/) know nothing about our commands: completions come from the descriptions
+ * that help is made of, for all shells, so that the scripts cannot become outdated. Errors offer nothing: a message
+ * in the middle of typing would only disturb. */
 #include <string.h>
 #include <unistd.h>
 
@@ -16,16 +16,16 @@
 
 enum {
     RUNS_OFFERED = 50,
-    RUNS_READ = 500, /* looked at, to find those: a store may have millions */
+    RUNS_READ = 500, /* searched for these: a store may have millions */
     STEPS_OFFERED = 200,
     MEANING_WIDTH = 60,
 };
 
 struct completing {
     const struct rv__command *command;
-    const char *word;       /* what is typed of it */
-    char before[64];        /* "--store=", if the word has that; else "" */
-    struct rv__where where; /* as the words before have them */
+    const char *word;       /* the typed part */
+    char before[64];        /* "--store=", if the word begins so; else "" */
+    struct rv__where where; /* from the words before */
     const char *from, *run_id;
 };
 
@@ -90,7 +90,7 @@ static void offer_runs(const struct completing *c, bool live)
     rv__client_close(client);
 }
 
-/* The names of the newest runs' workflows, each once. Quadratic in a constant. */
+/* The workflow names of the newest runs, each once. Quadratic in a constant. */
 static void offer_run_workflows(const struct completing *c)
 {
     struct rv__client *client = open_runs(c);
@@ -108,8 +108,8 @@ static void offer_run_workflows(const struct completing *c)
     rv__client_close(client);
 }
 
-/* Those of the server, if there is one; else those of the files, by their texts: a key on the keyboard
- * compiles and runs nothing. */
+/* The workflows of the server, if there is one; else those of the files, found in their text: completion never
+ * compiles or runs anything. */
 static void offer_workflows(const struct completing *c)
 {
     rv_report *report = NULL;
@@ -176,10 +176,10 @@ static void note_value(struct completing *c, const struct rv__option *option, co
         c->from = value;
 }
 
-/* The words of a command, the last to be completed. */
+/* Complete the last word of a command. */
 static void complete(struct completing *c, int count, char **words)
 {
-    const struct rv__option *open = NULL; /* it waits for its value */
+    const struct rv__option *open = NULL; /* an option whose value comes next */
     const char *value;
     int arguments = 0;
     bool only_arguments = false;

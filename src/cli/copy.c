@@ -1,4 +1,4 @@
-/* copy.c: `rival copy`: all runs of a store into another, of whatever kind: as if each were exported and imported. */
+/* copy.c: `rival copy`: copies all runs of a store to another of any kind, like export and import of each. */
 #include <string.h>
 #include <unistd.h>
 
@@ -13,10 +13,10 @@ enum { PAGE = 1000, PROGRESS_MS = 500 };
 struct copying {
     bool json;
     rv_engine *from, *to;
-    struct rv__buf ids; /* each with a NUL behind it, the newest first */
+    struct rv__buf ids; /* each NUL-terminated, newest first */
     size_t total, copied, there;
-    FILE *between; /* a file without a name: one run at a time */
-    bool shows;    /* progress, on a terminal */
+    FILE *between; /* a file without a name, for one run at a time */
+    bool shows;    /* show progress on a terminal */
     int64_t next_ms;
 };
 
@@ -91,7 +91,7 @@ static int copy_all(struct copying *c)
     int rc = list_runs(c, &err);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    /* The oldest first: from the end of the list. */
+    /* Oldest first: from the end of the list. */
     for (size_t end = c->ids.len; end > 0 && rc == RV_OK;) {
         size_t at = end - 1;
         while (at > 0 && c->ids.text[at - 1] != '\0')
@@ -126,7 +126,7 @@ static int run_copy(int argc, char **argv)
                             "rival copy FROM TO: FROM must exist");
     int rc = CLI_FAILED;
     rv__buf_init(&c.ids, SIZE_MAX / 8);
-    c.from = rv__store_to_hold(argv[0]); /* nobody drives it, or runs would go on in both */
+    c.from = rv__store_to_hold(argv[0]); /* not driven: its runs would continue in both stores */
     c.to = c.from != NULL ? rv__store_to_hold(argv[1]) : NULL;
     c.between = c.to != NULL ? tmpfile() : NULL;
     if (c.between != NULL)

@@ -1,4 +1,4 @@
-/* decide.c: `rival decide`: what becomes of a suspended run. */
+/* decide.c: `rival decide`: decides how a suspended run continues. */
 #include "cli/runs.h"
 
 struct decision {

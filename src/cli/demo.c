@@ -1,7 +1,7 @@
-/* demo.c: `rival demo group`: a task group, seen from outside; and which demo it is to be.
+/* demo.c: `rival demo`: chooses a demo; and `rival demo group`, which shows a task group.
  *
- * Three short scenes. The work is waiting, so that the order of completion is plain to see; a task
- * waits on its group's token, so that a cancel ends it at once. */
+ * Three short scenes. The tasks only wait, so that the order of completion is visible; a task waits on its group's
+ * token, so that a cancel ends it at once. */
 #include "cli/cli.h"
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct job {
     enum { GOOD, BAD, PANICS } end;
 };
 
-/* On an empty group's next(), which gives up by time or by token. */
+/* Waits in rv_group_next() of an empty group, which ends by time or by token. */
 bool rv__cli_pause(rv_cancel *by, int64_t ms)
 {
     rv_group *nothing = rv_group_new(NULL);
@@ -58,7 +58,7 @@ static void print_result(const rv_group_result *res, int64_t started_ns)
     fflush(stdout);
 }
 
-/* Run the jobs, print each as it ends. Returns the group's verdict. */
+/* Run the jobs, print each as it ends. Returns the group's result. */
 static int play(const char *title, struct job *jobs, size_t count, const rv_group_opts *opts)
 {
     rv_error err = { .code = 0 };
@@ -125,7 +125,7 @@ static const char *const names[] = { "group", "resume", NULL };
 static int run_demo(int argc, char **argv)
 {
     if (argc == 5 && strcmp(argv[1], "resume") == 0 && strcmp(argv[2], "--process") == 0)
-        return rv__demo_resume_process(argv[3], argv[4]); /* it starts itself so */
+        return rv__demo_resume_process(argv[3], argv[4]); /* started by the demo itself */
     int count = rv__options(&rv__cmd_demo, argc, argv, NULL);
     if (count < 0)
         return -count;

@@ -1,8 +1,8 @@
-/* demo_resume.c: `rival demo resume`: a run that outlives the processes it runs in.
+/* demo_resume.c: `rival demo resume`: a run that survives its processes.
  *
- * The processes are this program again (`rival demo resume --process N STORE`), so that each begins
- * with nothing but the store. They say over a pipe how far they are; the first is killed in the midst
- * of a step, the second while the run sleeps, and the third finishes it. */
+ * The processes are this program again (`rival demo resume --process N STORE`), so that each starts with nothing
+ * but the store. They report their progress over a pipe. The first is killed during a step, the second while the
+ * run sleeps; the third finishes the run. */
 #include "cli/cli.h"
 
 #include <errno.h>
@@ -22,18 +22,18 @@
 #include "base/clock.h"
 
 enum {
-    TELL_FD = 3,     /* where a process says how far it is */
-    PACKING = 'p',   /* the step that is killed has begun */
-    PACKED = 'd',    /* … and, in the next process, has ended */
-    STEP_MS = 250,   /* what a step takes */
-    PACK_MS = 500,   /* and the one that is killed in the midst of it */
-    DRY_MS = 1500,   /* the run sleeps */
-    NOBODY_MS = 600, /* and for so long of that there is no process */
+    TELL_FD = 3,     /* where a process reports its progress */
+    PACKING = 'p',   /* the step that will be killed has started */
+    PACKED = 'd',    /* … and has ended, in the next process */
+    STEP_MS = 250,   /* duration of a step */
+    PACK_MS = 500,   /* of the step that is killed */
+    DRY_MS = 1500,   /* how long the run sleeps */
+    NOBODY_MS = 600, /* and how long there is no process meanwhile */
 };
 
 /* ---------------------------------------------------------------- inside such a process --- */
 
-static int process; /* the how-manieth it is */
+static int process; /* the number of this process */
 
 static void line(const char *step, const char *fmt, ...) RV_PRINTF(2, 3);
 static void line(const char *step, const char *fmt, ...)
@@ -51,7 +51,7 @@ static void line(const char *step, const char *fmt, ...)
 static void tell(char event)
 {
     ssize_t written = write(TELL_FD, &event, 1);
-    (void)written; /* nobody listens any more: then we end soon */
+    (void)written; /* if nobody reads it, we end soon */
 }
 
 static int order(rv_ctx *c)
@@ -121,7 +121,7 @@ int rv__demo_resume_process(const char *number, const char *store)
 {
     rv_error err;
     rv_engine *engine = NULL;
-    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive the one that shows it */
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* it does not outlive the demo */
     process = (int)strtol(number, NULL, 10);
     int rc = rv_engine_new(RV_ENGINE_OPTS(.store = store), &engine, &err);
     if (rc == 0)
@@ -134,7 +134,7 @@ int rv__demo_resume_process(const char *number, const char *store)
 
 /* -------------------------------------------------------------------- the one that shows --- */
 
-/* A process that runs, and dies if the user does not want to see more. */
+/* A running process, killed if the user interrupts the demo. */
 struct player {
     struct rv__cancel_watch watch; /* first */
     pid_t pid;
@@ -170,11 +170,11 @@ static int start_player(struct player *player, int number, char *store, rv_cance
     player->events = ends[0];
     player->watch = (struct rv__cancel_watch){ .fired = end_player };
     if (!rv__cancel_watch(interrupt, &player->watch))
-        end_player(&player->watch); /* it has fired already */
+        end_player(&player->watch); /* it has already fired */
     return RV_OK;
 }
 
-/* Until it says this, or is gone. */
+/* Wait for this event, or the end of the process. */
 static bool await_event(const struct player *player, char event)
 {
     char got = 0;
@@ -185,12 +185,12 @@ static bool await_event(const struct player *player, char event)
     return n == 1;
 }
 
-/* Wait for its end; its exit code, or -1 if it was killed. */
+/* Wait for its end; returns its exit code, or -1 if it was killed. */
 static int reap(struct player *player, rv_cancel *interrupt)
 {
     int status = 0;
     siginfo_t info;
-    /* Its pid stays taken until it is reaped: the watch cannot hit somebody else. */
+    /* Its pid is not reused until it is reaped: the watch cannot kill another process. */
     while (waitid(P_PID, (id_t)player->pid, &info, WEXITED | WNOWAIT) < 0 && errno == EINTR)
         ;
     rv__cancel_unwatch(interrupt, &player->watch);
@@ -200,7 +200,7 @@ static int reap(struct player *player, rv_cancel *interrupt)
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-/* A process up to an event, a moment more, and its violent end. */
+/* Run a process until an event and a moment longer, then kill it. */
 static int play_and_kill(int number, char *store, char event, int64_t after_ms, const char *when,
                          rv_cancel *interrupt)
 {
@@ -212,7 +212,7 @@ static int play_and_kill(int number, char *store, char event, int64_t after_ms, 
         fflush(stdout);
         (void)kill(player.pid, SIGKILL);
     }
-    return reap(&player, interrupt) < 0 ? CLI_OK : CLI_FAILED; /* it was to be killed */
+    return reap(&player, interrupt) < 0 ? CLI_OK : CLI_FAILED; /* it should have been killed */
 }
 
 static int play_to_the_end(int number, char *store, rv_cancel *interrupt)
@@ -235,7 +235,7 @@ static void remove_store(const char *folder, const char *store)
     char path[96];
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
         snprintf(path, sizeof path, "%s%s", store, ends[i]);
-        (void)unlink(path); /* some are not there */
+        (void)unlink(path); /* some do not exist */
     }
     (void)rmdir(folder);
 }

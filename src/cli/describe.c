@@ -1,7 +1,7 @@
-/* describe.c: `rival describe man|markdown`: the commands as a man page, when the program is built, and as
- * the page docs/reference/commands.md, which a test holds to it.
+/* describe.c: `rival describe man|markdown`: the commands as a man page, for the build, and as
+ * docs/reference/commands.md, which a test compares.
  *
- * man(7) and not mdoc(7): what every formatter reads. Words in backquotes come out bold. */
+ * man(7) and not mdoc(7): every formatter reads it. Words in backquotes become bold. */
 #include <string.h>
 
 #include "cli/cli.h"
@@ -30,7 +30,7 @@ static const struct rv__exit exits[] = {
 
 /* ------------------------------------------------------------------------------------ man --- */
 
-/* Text as roff wants it: nothing in it is a request, and a hyphen that is typed stays one. */
+/* Text for roff: nothing becomes a request, and a hyphen stays a hyphen. */
 static void put(struct rv__buf *out, const char *text)
 {
     bool bold = false;

@@ -7,7 +7,7 @@
 #include "cli/runs.h"
 #include "cli/text.h"
 
-enum { TEXT_WIDTH = 400 }; /* of one line in a pipe: an error may carry a page */
+enum { TEXT_WIDTH = 400 }; /* of one line in a pipe: an error may be a page long */
 
 static struct rv__str member(const rv_event *event, const char *key)
 {
@@ -22,7 +22,7 @@ static bool number(const rv_event *event, const char *key, int64_t *ret)
     return rv__json_get(rv__str(event->json), key, &value) && rv__json_int(value, ret) == RV_OK;
 }
 
-/* A JSON string as text that a terminal can bear. */
+/* Append a JSON string, made safe for a terminal. */
 static void put_string(struct rv__buf *out, struct rv__str json, int width)
 {
     struct rv__buf text;
@@ -40,7 +40,7 @@ static void put_details(struct rv__buf *out, const rv_event *event)
     struct rv__str reason = member(event, "reason");
     struct rv__str description = member(event, "description"); /* else in the state */
     struct rv__str by = member(event, "by");
-    if (by.len > 0 && strcmp(event->kind, "run.started") != 0) { /* who watches that started it */
+    if (by.len > 0 && strcmp(event->kind, "run.started") != 0) { /* the user knows who started it */
         rv__buf_text(out, " by ");
         put_string(out, by, TEXT_WIDTH);
     }
@@ -79,7 +79,7 @@ static bool is_debug(const rv_event *event)
     return level.len > 0 && rv__json_string_is(level, rv__str("debug"));
 }
 
-/* Of an attempt of a state; its agent has lines of its own. NULL: nothing to be said. */
+/* The word for an attempt of a state; its agent has its own lines. NULL: nothing to show. */
 static const char *state_word(const rv_event *event)
 {
     static const char *const words[][2] = { { "retry", "retrying" },
@@ -99,7 +99,7 @@ bool rv__event_line(const rv_event *event, FILE *to, struct rv__buf *out)
     const char *word = strchr(event->kind, '.');
     bool is_log = strcmp(event->kind, "log") == 0, is_run = strncmp(event->kind, "run.", 4) == 0;
     bool quiet = strcmp(event->kind, "timer.armed") == 0 ||
-                 strcmp(event->kind, "step.read") == 0; /* `rival audit` has them */
+                 strcmp(event->kind, "step.read") == 0; /* shown by `rival audit` */
     if (quiet || (is_log && is_debug(event)))
         return false;
     bool is_state = strncmp(event->kind, "state.", 6) == 0;

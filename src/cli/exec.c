@@ -1,4 +1,4 @@
-/* exec.c: `rival exec`: run a workflow file here and now, and show it. */
+/* exec.c: `rival exec`: runs a workflow file in this process, and shows its progress. */
 #include "cli/drive.h"
 
 #include <dirent.h>
@@ -10,10 +10,10 @@
 
 struct file {
     const char *path;
-    const char *workflow; /* which of them is meant; NULL: the only one */
+    const char *workflow; /* the workflow to run; NULL: the only one */
     char name[256];       /* of its workflow */
-    bool needs_c;         /* it calls functions of C files beside it */
-    char **paths;         /* itself, then those; ends in NULL */
+    bool needs_c;         /* it calls functions of C files in its folder */
+    char **paths;         /* the file, then these C files; ends in NULL */
     size_t count;
 };
 
@@ -45,7 +45,7 @@ static bool is_compiled(const char *file)
     return dot != NULL && (strcmp(dot, ".c") == 0 || strcmp(dot, ".so") == 0);
 }
 
-/* Does it have a step that is a call? One too many costs a look at the files beside it. */
+/* Does it have a `call` step? A wrong yes only costs a look at the other files. */
 static bool needs_c(rv_report *report, size_t index)
 {
     const char *plan = "";
@@ -53,7 +53,7 @@ static bool needs_c(rv_report *report, size_t index)
            strstr(plan, "\"kind\":\"call\"") != NULL;
 }
 
-/* The file before the store: a file that is wrong makes no store. */
+/* Check the file before the store is opened: a bad file creates no store. */
 static int check_text(struct file *file)
 {
     rv_report *report = NULL;
@@ -77,14 +77,14 @@ static int check_text(struct file *file)
     return code;
 }
 
-/* What the compiler printed, as it is. */
+/* Print the compiler's output unchanged. */
 static void tell(void *told, const char *text)
 {
     *(bool *)told = true;
     fputs(text, stderr);
 }
 
-/* What is compiled says its name when it is registered: with an engine that leaves nothing behind. */
+/* The name of a compiled workflow is known after it is registered: use an engine that leaves nothing behind. */
 static int check_compiled(struct file *file)
 {
     rv_engine *engine = NULL;
@@ -102,7 +102,7 @@ static int check_compiled(struct file *file)
         (void)rv__cli_fail(CLI_USAGE, err.message, NULL);
     if (report != NULL && !told)
         rv__drive_problems(report);
-    bool found = false; /* there may be others, which it nests */
+    bool found = false; /* the report may also have workflows that it nests */
     for (size_t i = 0; rc >= 0 && list != NULL && i < list->count && !found; i++) {
         found = strcmp(list->items[i].source, file->path) == 0;
         if (found)
@@ -122,7 +122,7 @@ static int check_compiled(struct file *file)
     return found ? CLI_OK : CLI_USAGE;
 }
 
-/* The C files beside it, for what it calls and nests. */
+/* Find the C files in the same folder, for its calls and nested workflows. */
 static int list_beside(struct file *file)
 {
     const char *slash = strrchr(file->path, '/');
@@ -146,7 +146,7 @@ static int list_beside(struct file *file)
     return rc;
 }
 
-/* One that does not compile is told. */
+/* A file that does not compile is reported and skipped. */
 static void register_beside(rv_engine *engine, const struct rv__drive_source *source)
 {
     bool told = false;
@@ -165,7 +165,7 @@ static int prepare(struct rv__drive *d, const struct rv__drive_source *source)
     return rc < 0 ? rv__drive_fail(d, CLI_USAGE, &err, NULL) : CLI_OK;
 }
 
-/* Another process compiles them, and has no terminal of ours. */
+/* Another process compiles them, but cannot print here: report their problems. */
 static void look(const struct rv__drive_source *source)
 {
     rv_engine *engine = NULL;

@@ -1,4 +1,4 @@
-/* export.c: `rival export`: one run as one file, or on stdout. */
+/* export.c: `rival export`: writes one run to a file, or to stdout. */
 #include <string.h>
 
 #include "cli/runs.h"
@@ -27,7 +27,7 @@ static int export(struct rv__look *look)
     if (rc == RV_OK && piped && fflush(stdout) == 0)
         return CLI_OK;
     if (piped && (rc == RV_OK || rc == RV_ECANCELED))
-        return CLI_FAILED; /* stdout took not all of it: main tells */
+        return CLI_FAILED; /* stdout failed: main reports it */
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message,
                             rc == RV_EEXIST ? "--force replaces it" : NULL);

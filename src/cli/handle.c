@@ -1,4 +1,4 @@
-/* handle.c: `rival complete`: the answer to a step that waits for one, by its handle. */
+/* handle.c: `rival complete`: completes a step that waits for an answer, by its handle. */
 #include "base/alloc.h"
 #include "cli/runs.h"
 

@@ -1,15 +1,15 @@
-/* help.c: `rival --help`, and the page of a command: its description, wrapped to the terminal. */
+/* help.c: `rival --help`, and the page of a command, wrapped to the terminal. */
 #include <string.h>
 
 #include "cli/cli.h"
 #include "cli/text.h"
 
 enum {
-    WIDTH_LEAST = 40, /* narrower, the terminal wraps it */
+    WIDTH_LEAST = 40, /* if it is narrower, the terminal wraps */
     WIDTH_MOST = 100, /* wider lines are hard to read */
     INDENT = 2,
     SUMMARY_AT = 17, /* the column of a summary in the list */
-    MEANING_AT = 24, /* the column of what an option means */
+    MEANING_AT = 24, /* the column of an option's meaning */
     LINE_BYTES = 1 << 16,
 };
 
@@ -31,7 +31,7 @@ static int page_width(FILE *to)
     return columns < WIDTH_LEAST ? WIDTH_LEAST : columns > WIDTH_MOST ? WIDTH_MOST : columns;
 }
 
-/* The text from column `at` (where the cursor is) on, wrapped, later lines indented by `indent`. */
+/* Print text from column `at` (the cursor's) on, wrapped, with later lines indented by `indent`. */
 static void print_wrapped(FILE *to, const char *text, int at, int indent)
 {
     int width = page_width(to) - 1;
@@ -54,7 +54,7 @@ static void print_wrapped(FILE *to, const char *text, int at, int indent)
     fputc('\n', to);
 }
 
-/* A term and, from column `column` on, what it means: beside it, or below if there is no room. */
+/* Print a term, and its meaning from column `column` on: beside it, or below if there is no room. */
 static void print_term(FILE *to, const char *term, const char *meaning, int column)
 {
     int used = INDENT + rv__text_width(rv__str(term));

@@ -1,4 +1,4 @@
-/* import.c: `rival import`: take over a run that `rival export` wrote. */
+/* import.c: `rival import`: imports a run that `rival export` wrote. */
 #include <string.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ struct importing {
     bool json;
 };
 
-/* Into a store that is there, or is made. Says what goes wrong. */
+/* Import into a store, created if missing. Reports errors. */
 static int import_into(const char *store, const char *from, rv_run_info *ret)
 {
     bool piped = strcmp(from, "-") == 0;
@@ -43,11 +43,11 @@ static int import_into(const char *store, const char *from, rv_run_info *ret)
     return rc < 0 ? rv__cli_fail(CLI_FAILED, err.message, hint_for(rc)) : CLI_OK;
 }
 
-/* A new store gets its name when the run is in it: a file that is refused leaves no empty one behind. */
+/* A new store gets its name only when the run is in it, so that a refused file leaves no empty store. */
 static int import_into_new(const char *store, const char *from, rv_run_info *ret)
 {
     struct rv__outfile made;
-    struct rv__buf lock; /* the engine's, beside the store */
+    struct rv__buf lock; /* path of the engine's lock file beside the store */
     rv_error err;
     if (rv__outfile_open(&made, store, false, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);

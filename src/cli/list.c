@@ -1,4 +1,4 @@
-/* list.c: `rival list`: the runs of a store, the newest first. */
+/* list.c: `rival list`: the runs of a store, newest first. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -57,7 +57,7 @@ static void add_json(struct listing *l, const rv_run_state *run)
     rv__buf_char(&l->out, '}');
 }
 
-/* Page by page: one may bring fewer than were asked for, and yet not be the last. */
+/* Page by page: a page may have fewer rows than requested, and not be the last. */
 static int read_all(struct listing *l, struct rv__client *client, rv_error *err)
 {
     do {
@@ -118,7 +118,7 @@ static int list_runs(struct listing *l)
     rv__buf_text(&l->out, "{\"runs\":[");
     if (l->table == NULL)
         (void)rv__cli_fail(CLI_FAILED, "out of memory", NULL);
-    else if ((rc = read_all(l, client, &err)) < 0) /* EINVAL: a cursor that is none */
+    else if ((rc = read_all(l, client, &err)) < 0) /* RV_EINVAL: a bad cursor */
         code = rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message, NULL);
     else
         code = print(l);

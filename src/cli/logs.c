@@ -1,4 +1,4 @@
-/* logs.c: `rival logs`: what the steps of a run said. */
+/* logs.c: `rival logs`: the log lines of a run's steps. */
 #include <string.h>
 
 #include "base/json.h"
@@ -7,7 +7,7 @@
 
 enum {
     PAGE = 500,
-    LOOK_MS = 1000, /* with -f: how soon it is seen that a run ended which nobody drives */
+    LOOK_MS = 1000, /* with -f: until the end of a run without a driver is noticed */
     TEXT_WIDTH = 100000,
 };
 
@@ -17,7 +17,7 @@ struct logs {
     const char *attempt; /* a number; NULL: all */
     bool follow;
     size_t printed; /* lines */
-    bool missed;    /* with -f: the server was away when there were some to read */
+    bool missed;    /* with -f: the server could not be reached when there were lines to read */
     rv_cancel *interrupt;
 };
 
@@ -55,7 +55,7 @@ static void print_line(const rv_log_line *line)
     rv__buf_done(&text);
 }
 
-/* Has it ended, with nothing alive in it? Then there is nothing to follow. */
+/* Has it ended, with nothing active in it? Then there is nothing to follow. */
 static bool is_over(struct rv__look *look)
 {
     char *text = NULL;
@@ -67,7 +67,7 @@ static bool is_over(struct rv__look *look)
     return over;
 }
 
-/* An empty answer is one too. */
+/* Say that there are no lines. */
 static void say_none(const struct logs *logs)
 {
     bool narrowed = logs->query.step != NULL || logs->query.path != NULL ||
@@ -77,7 +77,7 @@ static void say_none(const struct logs *logs)
             logs->query.level > RV_DEBUG ? "; --level debug shows lower levels too" : "");
 }
 
-/* All there is by now, page by page. */
+/* Print all lines so far, page by page. */
 static int print_pages(struct rv__look *look, struct logs *logs)
 {
     size_t count;
@@ -101,11 +101,11 @@ static int print_pages(struct rv__look *look, struct logs *logs)
         logs->query.after = list->next;
         rv_log_list_free(list);
     } while (count == PAGE && !ferror(stdout));
-    fflush(stdout); /* main tells what could not be written */
+    fflush(stdout); /* main reports write errors */
     return CLI_OK;
 }
 
-/* Events say when there is more; what there is is read as before. */
+/* Events tell when there is more; lines are read as without -f. */
 static int follow_logs(struct rv__look *look, struct logs *logs)
 {
     struct rv__follow *follow = NULL;
@@ -115,7 +115,7 @@ static int follow_logs(struct rv__look *look, struct logs *logs)
     bool over = false, more = true;
     while (code == CLI_OK && !over && !ferror(stdout)) {
         rv_event event;
-        if (more && is_over(look)) { /* once more then: its last lines */
+        if (more && is_over(look)) { /* print its last lines */
             code = print_pages(look, logs);
             over = !logs->missed;
             continue;
@@ -158,7 +158,7 @@ static int run_logs(int argc, char **argv)
         return rv__cli_usage("logs", "--attempt '%s' must be 1 or more", logs.attempt);
     logs.query.attempt = (int)attempt;
     if (logs.query.step != NULL && strchr(logs.query.step, ':') != NULL) {
-        logs.query.path = logs.query.step; /* no alias has one */
+        logs.query.path = logs.query.step; /* an alias has no colon */
         logs.query.step = NULL;
     }
     if (logs.follow) {

@@ -29,8 +29,7 @@ static bool asks_for_help(const char *argument)
     return strcmp(argument, "--help") == 0 || strcmp(argument, "-h") == 0;
 }
 
-/* What was printed is out, or somebody learns that it is not; but who closes a pipe early (`| head`) has
- * what he wanted. */
+/* Flush the output, and report an error. A closed pipe (`| head`) is no error. */
 static int end_output(int code)
 {
     struct pollfd out = { .fd = STDOUT_FILENO };
@@ -44,9 +43,9 @@ static int end_output(int code)
     return code == CLI_OK ? CLI_FAILED : code;
 }
 
-/* Half of a process' descriptors may be connections of http steps, and the usual limit is there for
- * programs that use select(), which this one does not. Not further than they need: programs that we
- * start inherit it, and some close every descriptor they could have. */
+/* Half of the descriptors may be used by connections of http steps. The usual limit protects programs that use
+ * select(), which this one does not. Raise it no further than needed: our child processes inherit it, and some
+ * close every possible descriptor. */
 static void raise_descriptors(void)
 {
     const rlim_t enough = 20480;
@@ -54,7 +53,7 @@ static void raise_descriptors(void)
     if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= enough)
         return;
     limit.rlim_cur = limit.rlim_max < enough ? limit.rlim_max : enough;
-    (void)setrlimit(RLIMIT_NOFILE, &limit); /* refused: then with fewer */
+    (void)setrlimit(RLIMIT_NOFILE, &limit); /* if refused, continue with fewer */
 }
 
 static int run_command(int argc, char **argv)

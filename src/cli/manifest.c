@@ -1,4 +1,4 @@
-/* manifest.c: `rival manifest fmt`: a manifest in the usual layout, with its comments. */
+/* manifest.c: `rival manifest fmt`: formats a manifest, keeping its comments. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "cli/cli.h"
 
-enum { FILE_BYTES = 4 << 20 }; /* as `check` reads */
+enum { FILE_BYTES = 4 << 20 }; /* as in `check` */
 
 struct formatting {
     bool write, check;
@@ -29,14 +29,14 @@ static int read_text(const char *path, struct rv__buf *out)
     return bad || out->rc != RV_OK ? -1 : 0;
 }
 
-/* Beside it, then in its place: whoever reads it sees the one or the other. */
+/* Write a new file beside it, and rename it over the old one: readers see one or the other. */
 static int write_text(const char *path, const char *text)
 {
     struct rv__buf beside;
     struct stat was;
     char real[4096];
     rv__buf_init(&beside, sizeof real + 32);
-    if (realpath(path, real) == NULL || stat(real, &was) < 0) { /* of a link: what it names */
+    if (realpath(path, real) == NULL || stat(real, &was) < 0) { /* of a link: its target */
         rv__buf_done(&beside);
         return -1;
     }
@@ -57,7 +57,7 @@ static int write_text(const char *path, const char *text)
     good = good && rename(beside.text, real) == 0;
     int why = errno;
     if (!good && fd >= 0)
-        (void)unlink(beside.text); /* it may not be there */
+        (void)unlink(beside.text); /* it may not exist */
     rv__buf_done(&beside);
     errno = why;
     return good ? 0 : -1;

@@ -1,6 +1,6 @@
-/* mcp.c: `rival mcp`: the Model Context Protocol over standard input and output, for an assistant that starts
- * its servers itself. What answers is a server elsewhere, or a store: this process then drives it, or, where
- * another one does, goes by that one, and takes over when it ends. */
+/* mcp.c: `rival mcp`: the Model Context Protocol over standard input and output, for assistants that start their
+ * servers. It uses a server, or a store. This process drives the store; if another one does, it uses that process,
+ * and takes over when it ends. */
 #include "cli/mcp.h"
 
 #include <pthread.h>
@@ -20,14 +20,14 @@
 #include "cli/wire.h"
 
 enum {
-    WIRES = 64, /* idle ones that are kept: as many as there are calls */
+    WIRES = 64, /* idle connections kept: one for each possible call */
     PATH_BYTES = 2 << 20,
-    STORE_MS = 3000, /* so long we wait for a store that another process holds */
-    AGAIN_MS = 50,   /* and look that often */
+    STORE_MS = 3000, /* to wait for a store that another process holds */
+    AGAIN_MS = 50,   /* and how often to try */
     DRAIN_MS = 2000, /* for steps to end by themselves, at the end */
-    TOLD_MS = 2000,  /* and then, for those that were told to */
-    LOST_MS = 100,   /* before a place that did not answer is asked again */
-    LOOK_MS = 500,   /* how often it is looked whether the process that drives the store is there */
+    TOLD_MS = 2000,  /* and then, for cancelled steps */
+    LOST_MS = 100,   /* before a server or store that did not answer is asked again */
+    LOOK_MS = 500,   /* how often to check that the driver of the store still exists */
 };
 
 struct mcp {
@@ -40,10 +40,10 @@ struct mcp {
     /* a store */
     const char *store;
     rv_engine *engine;
-    bool attached; /* it goes by another process */
+    bool attached; /* another process drives the store */
     struct rv__served served;
-    pthread_rwlock_t engine_lock; /* who uses the engine has it for reading */
-    rv_cancel *stop;              /* of who watches the other process */
+    pthread_rwlock_t engine_lock; /* held for reading by users of the engine */
+    rv_cancel *stop;              /* ends the thread that watches the driver */
 
     /* a server */
     char url[300];
@@ -60,13 +60,13 @@ static struct rv__wire *take_wire(struct mcp *m, rv_error *err)
     pthread_mutex_lock(&m->wires_lock);
     if (m->wires_count > 0)
         wire = m->wires[--m->wires_count];
-    else /* with the lock: libcurl is set up with the first and taken down with the last */
+    else /* under the lock: libcurl is set up with the first and cleaned up with the last */
         (void)rv__where_wire(&m->where, m->url, &wire, err);
     pthread_mutex_unlock(&m->wires_lock);
     return wire;
 }
 
-/* `good`: it can be used again. */
+/* `good`: it can be reused. */
 static void give_wire(struct mcp *m, struct rv__wire *wire, bool good)
 {
     pthread_mutex_lock(&m->wires_lock);
@@ -85,7 +85,7 @@ static void ask_server(void *arg, const struct rv__api_request *request, struct 
     struct rv__wire *wire = take_wire(m, &err);
     int status = wire == NULL ? RV_ESYS : RV_OK;
     rv__buf_init(&path, PATH_BYTES);
-    rv__buf_init(&text, 0); /* the wire has the bound */
+    rv__buf_init(&text, 0); /* the wire has the limit */
     rv__buf_text(&path, request->path);
     if (request->query != NULL && *request->query != '\0')
         rv__buf_fmt(&path, "?%s", request->query);
@@ -138,7 +138,7 @@ static int make_engine(struct mcp *m, rv_error *err)
                          &m->engine, err);
 }
 
-/* Open it, and, if this process drives it, register its workflows. */
+/* Open the store, and, if this process drives it, register its workflows. */
 static int open_store(struct mcp *m, rv_error *err)
 {
     rv_driver driver;
@@ -160,7 +160,7 @@ static int open_store(struct mcp *m, rv_error *err)
     return RV_OK;
 }
 
-/* The process that we went by has ended: this one drives the store, or goes by the next. */
+/* The driver has ended: this process drives the store, or uses the next driver. */
 static void reopen(struct mcp *m, const rv_engine *gone)
 {
     rv_error err;
@@ -175,8 +175,8 @@ static void reopen(struct mcp *m, const rv_engine *gone)
     pthread_rwlock_unlock(&m->engine_lock);
 }
 
-/* What is on disk can be read without that process: somebody has to notice that it ended. A signal to a run that
- * cannot be there is answered by that process, or by nobody. */
+/* Reading the disk does not need the driver, so its end must be noticed here. A signal to a run that cannot exist
+ * is answered only by a living driver. */
 static void *watch_driver(void *arg)
 {
     static const char nobody[] = "no-run-2f6d1c0a9b7e4853";
@@ -259,7 +259,7 @@ static int serve_store(struct mcp *m, const char *const *paths, size_t count)
     }
     rv_cancel_free(m->stop);
     int left = m->engine != NULL ? rv_engine_close(m->engine) : 0;
-    if (left == 0) /* else steps run that cannot be stopped: we leave them */
+    if (left == 0) /* else steps are running that cannot be stopped: leave them */
         rv_engine_free(m->engine);
     rv__served_done(&m->served);
     rv__log_free(m->log);
@@ -275,7 +275,7 @@ static int serve_server(struct mcp *m)
     return code;
 }
 
-/* A server, if one is meant and answers; its address is in m->url. */
+/* Find the server, if one is meant and answers; its address is in m->url. */
 static int find_server(struct mcp *m, bool files, bool *found)
 {
     int code = CLI_OK;
@@ -306,7 +306,7 @@ static int run_mcp(int argc, char **argv)
     for (int i = 0; i < count; i++)
         if (access(argv[i], F_OK) < 0)
             return rv__cli_usage("mcp", "there is no file or folder '%s'", argv[i]);
-    (void)signal(SIGPIPE, SIG_IGN); /* a client that is gone is noticed by the write */
+    (void)signal(SIGPIPE, SIG_IGN); /* a write to a client that has gone returns an error */
     m.interrupt = rv__cli_interrupt();
     if (m.interrupt == NULL)
         return CLI_FAILED;

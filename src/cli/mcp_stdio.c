@@ -1,8 +1,8 @@
-/* mcp_stdio.c: MCP over standard input and output: a line is a message.
+/* mcp_stdio.c: MCP over standard input and output: one message per line.
  *
- * This thread reads; each request has a thread of its own until it is answered, since one that waits for a
- * run must not keep the next from being read, least of all the one that cancels it. There are so many at
- * most; a further one is refused. Whoever has a line to write takes the lock. */
+ * This thread reads. Each request has its own thread until it is answered, because a request that waits for a run
+ * must not delay the next one, least of all its cancellation. Their number is limited; further requests are
+ * refused. Output is written under the lock. */
 #include "cli/mcp.h"
 
 #include <errno.h>
@@ -19,10 +19,10 @@
 
 enum {
     CALLS_MAX = 64,        /* under way at once */
-    LINE_BYTES = 8 << 20,  /* of a message, as of a body by HTTP */
+    LINE_BYTES = 8 << 20,  /* of a message, as for HTTP bodies */
     READ_BYTES = 64 << 10, /* at a time */
-    END_MS = 2000,         /* for calls to end when there is nothing more to read */
-    LOOK_MS = 100,         /* how soon an interruption is seen */
+    END_MS = 2000,         /* for calls to end, after the end of the input */
+    LOOK_MS = 100,         /* until an interruption is noticed */
     REVISION_BYTES = 16,
 };
 
@@ -33,21 +33,21 @@ struct request {
     struct stdio_server *server;
     char *line;
     struct rv__mcp_request message;
-    char revision[REVISION_BYTES]; /* "" = nothing was agreed upon when it came */
-    struct rv__str id;             /* in the line */
+    char revision[REVISION_BYTES]; /* "" = none was agreed upon yet */
+    struct rv__str id;             /* points into the line */
     rv_cancel *cancel;
-    bool cancelled; /* by the client: it is not answered */
+    bool cancelled; /* by the client: it gets no answer */
 };
 
 struct stdio_server {
     const struct rv__mcp_place *place;
     int out;
-    char revision[REVISION_BYTES]; /* that was agreed upon; "" = none yet; the reader's */
-    pthread_mutex_t lock;          /* of what follows */
-    pthread_cond_t ended;          /* a request has */
+    char revision[REVISION_BYTES]; /* agreed upon; "" = none yet; used by the reader only */
+    pthread_mutex_t lock;          /* of the following members */
+    pthread_cond_t ended;          /* a request has ended */
     struct request *requests;
     size_t count;
-    atomic_bool broken; /* nobody reads what we write */
+    atomic_bool broken; /* our output is closed */
 };
 
 static int64_t now_ms(void)
@@ -57,7 +57,7 @@ static int64_t now_ms(void)
 
 /* ----------------------------------------------------------------------------------- writing --- */
 
-/* With the lock: lines are whole. */
+/* Under the lock, so that lines stay whole. */
 static void write_all(struct stdio_server *s, const char *at, size_t len)
 {
     while (len > 0 && !s->broken) {
@@ -102,7 +102,7 @@ static void answer(struct request *r)
     const char *run_id;
     int64_t until_ms;
     if (call == NULL)
-        return; /* no memory: the client's own time-out */
+        return; /* no memory: the client runs into its time-out */
     write_out(r, call);
     while (rv__mcp_waits(call, &run_id, &until_ms)) {
         int64_t left_ms = until_ms - now_ms();
@@ -129,7 +129,7 @@ static void request_end(struct request *r)
     s->count--;
     pthread_cond_broadcast(&s->ended);
     pthread_mutex_unlock(&s->lock);
-    request_free(r); /* the server may be gone */
+    request_free(r); /* the server may already be freed */
 }
 
 static void *run_request(void *arg)
@@ -140,7 +140,7 @@ static void *run_request(void *arg)
     return NULL;
 }
 
-/* With the lock. */
+/* Under the lock. */
 static void request_link(struct stdio_server *s, struct request *r)
 {
     r->link = &s->requests;
@@ -153,7 +153,7 @@ static void request_link(struct stdio_server *s, struct request *r)
 
 /* ----------------------------------------------------------------------------------- reading --- */
 
-/* Those that do not wait for anything are answered here, in order: what was agreed upon holds for the next. */
+/* Requests that never wait are answered on this thread, in order: the agreed revision applies to the next one. */
 static void answer_here(struct stdio_server *s, struct request *r, bool agrees)
 {
     struct rv__mcp_call *call = rv__mcp_begin(&s->place->via, &r->message);
@@ -183,7 +183,7 @@ static void refuse(struct stdio_server *s, struct rv__str id)
     rv__buf_done(&text);
 }
 
-/* The client waits for it no longer. What it started goes on. */
+/* The client no longer waits for it. The run that it started continues. */
 static void cancel(struct stdio_server *s, struct rv__str id)
 {
     pthread_mutex_lock(&s->lock);
@@ -254,11 +254,11 @@ static void take_line(struct stdio_server *s, const char *line, size_t len)
     } else if (pthread_create(&thread, NULL, run_request, r) == 0) {
         (void)pthread_detach(thread);
     } else {
-        (void)run_request(r); /* no thread for it: this one */
+        (void)run_request(r); /* no thread available: run it here */
     }
 }
 
-/* Lines of what has come; what is left is the beginning of one. `skip`: the rest of one that was too long. */
+/* Take the complete lines; the rest is the beginning of one. `skip`: ignore the rest of a line that was too long. */
 static void take_lines(struct stdio_server *s, struct rv__buf *text, bool *skip)
 {
     size_t at = 0;
@@ -276,7 +276,7 @@ static void take_lines(struct stdio_server *s, struct rv__buf *text, bool *skip)
     }
     if (text->len > LINE_BYTES) {
         if (!*skip)
-            take_line(s, "[", 1); /* as one that is no message is answered */
+            take_line(s, "[", 1); /* answered like an invalid message */
         *skip = true;
         rv__buf_reset(text);
     }
@@ -307,11 +307,11 @@ static void read_all(struct stdio_server *s, int in, rv_cancel *interrupt)
         take_lines(s, &text, &skip);
     }
     if (text.len > 0 && !skip)
-        take_line(s, text.text, text.len); /* the last one may have no end */
+        take_line(s, text.text, text.len); /* the last line may have no end */
     rv__buf_done(&text);
 }
 
-/* Calls under way: a moment for those that end by themselves, then the rest is told. */
+/* Give calls under way a moment to end by themselves, then cancel the rest. */
 static void drain(struct stdio_server *s, rv_cancel *interrupt)
 {
     int64_t until_ms = now_ms() + END_MS;

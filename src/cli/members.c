@@ -25,7 +25,7 @@ static int64_t number(struct rv__str member, const char *key)
     struct rv__str value;
     int64_t n = 0;
     if (rv__json_get(member, key, &value))
-        (void)rv__json_int(value, &n); /* 0 where it is none */
+        (void)rv__json_int(value, &n); /* 0 if it is not a number */
     return n;
 }
 

@@ -1,4 +1,4 @@
-/* new.c: `rival new`: a small file to begin with, that runs as it is. */
+/* new.c: `rival new`: writes a small workflow file that runs unchanged. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -91,7 +91,7 @@ static const char ts_file[] =
     "export const steps = [greet, delayStep({ seconds: 2 }), { fn: say, timeout: 10_000, "
     "maxAttempts: 3 }];\n";
 
-/* A name as the file format wants it. */
+/* Is it a valid name in the file format? */
 static bool is_name(const char *name)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";

@@ -1,4 +1,4 @@
-/* options.c: how every command reads its arguments: by its own description. */
+/* options.c: parses the arguments of every command, by its description. */
 #include "cli/command.h"
 
 #include <string.h>
@@ -81,7 +81,7 @@ static int keep_value(const struct rv__command *command, const struct rv__option
     return CLI_OK;
 }
 
-/* The options go into `values`, the arguments move together at the front. Returns how many. */
+/* Store the options in `values`, and move the arguments to the front. Returns how many. */
 static int read_options(const struct rv__command *command, int argc, char **argv, void *values)
 {
     int count = 0;

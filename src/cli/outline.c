@@ -11,11 +11,11 @@
 
 enum {
     PAGE = 500,
-    LIVE_SCAN = 2000,     /* iterations looked at for one frame */
-    ITERATIONS_LIVE = 40, /* that are alive, shown of one node */
-    ITERATIONS_BAD = 20,  /* that failed */
-    ITERATIONS_GOOD = 10, /* that went well: all of them if there are no more, else none */
-    DEPTH_MAX = 40,       /* rows deeper than that would be off any terminal */
+    LIVE_SCAN = 2000,     /* iterations read for one frame */
+    ITERATIONS_LIVE = 40, /* active ones shown of a node */
+    ITERATIONS_BAD = 20,  /* failed ones */
+    ITERATIONS_GOOD = 10, /* successful ones: all, if there are no more than this, else none */
+    DEPTH_MAX = 40,       /* deeper rows would not fit on a terminal */
     NOTE_BYTES = 2000,
 };
 
@@ -23,7 +23,7 @@ void rv__outline_init(struct rv__outline *tree, struct rv__client *client, const
                       bool live)
 {
     *tree = (struct rv__outline){ .client = client, .run_id = run_id, .live = live };
-    rv__arena_init(&tree->arena, SIZE_MAX); /* bounded by the rows, which are */
+    rv__arena_init(&tree->arena, SIZE_MAX); /* bounded by the number of rows */
 }
 
 void rv__outline_done(struct rv__outline *tree)
@@ -38,8 +38,7 @@ void rv__outline_done(struct rv__outline *tree)
 
 static struct rv__row *add_row(struct rv__outline *t)
 {
-    static struct rv__row
-        nowhere; /* without memory the view is short of a row, and says so by rc */
+    static struct rv__row nowhere; /* without memory a row is missing, and rc says so */
     if (t->count == t->cap) {
         size_t cap = t->cap ? t->cap * 2 : 64;
         struct rv__row *rows = rv__realloc(t->rows, cap * sizeof *rows);
@@ -90,7 +89,7 @@ static void separate(struct rv__buf *out)
         rv__buf_text(out, "; ");
 }
 
-/* What there is to say beside its name and time. */
+/* The text beside its name and time. */
 static void put_note(struct rv__outline *t, const rv_node *node, struct rv__row *row)
 {
     char text[RV__DURATION_TEXT], when[RV__WHEN_TEXT];
@@ -190,7 +189,7 @@ static void add_with_children(struct rv__outline *t, const rv_node *node, int de
     add_node(t, node, depth);
     if (node->children > 0 && !closed && depth < DEPTH_MAX && !is(node->status, "pending"))
         add_children(t, node->path, depth + 1);
-    /* The error of a node is that of its child, if one failed: it is told there. */
+    /* If a child failed, the node's error is the child's: show it only there. */
     for (size_t i = at + 1; i < t->count && t->rows[at].note_is_error; i++)
         if (t->rows[i].depth == depth + 1 && t->rows[i].weight == ROW_BAD) {
             t->rows[at].note = t->rows[at].plain_note;
@@ -201,7 +200,7 @@ static void add_with_children(struct rv__outline *t, const rv_node *node, int de
 struct iterations {
     size_t live, bad; /* shown */
     size_t hidden_live, hidden_bad;
-    struct rv__over over; /* all that are over: what was before this look included */
+    struct rv__over over; /* all that have ended, including those of earlier looks */
 };
 
 static void add_iteration(struct rv__outline *t, const rv_node *node, int depth, bool few,
@@ -218,7 +217,7 @@ static void add_iteration(struct rv__outline *t, const rv_node *node, int depth,
         add_with_children(t, node, depth);
 }
 
-/* How many went well, beside the node that they are iterations of. */
+/* Show how many succeeded, beside the node of the iterations. */
 static void put_counts(struct rv__outline *t, struct rv__row *row, const struct rv__over *over)
 {
     struct rv__buf note;
@@ -237,11 +236,11 @@ static void put_counts(struct rv__outline *t, struct rv__row *row, const struct 
     rv__buf_done(&note);
 }
 
-/* Those that are alive or failed, and how many went well. A live view goes on behind those that were over
- * when it looked last: of a hundred thousand, a frame looks at those that move. */
+/* Show active and failed iterations, and how many succeeded. A live view starts after those that had ended at its
+ * last look: of a hundred thousand, a frame reads only the moving ones. */
 static void add_iterations(struct rv__outline *t, const char *parent, size_t total, int depth)
 {
-    size_t owner = t->count - 1; /* the row before, under which they stand */
+    size_t owner = t->count - 1; /* their parent is the row before */
     struct rv__over *over = t->live ? over_of(t, parent) : NULL;
     struct iterations all = { .live = 0 };
     size_t at = 0, scan = t->live ? LIVE_SCAN : SIZE_MAX;
@@ -262,7 +261,7 @@ static void add_iterations(struct rv__outline *t, const char *parent, size_t tot
         for (size_t i = 0; i < list->count; i++) {
             const rv_node *node = &list->nodes[i];
             bool bad = is(node->status, "failed");
-            in_front = in_front && is_over(node) && !bad; /* what failed is shown each time */
+            in_front = in_front && is_over(node) && !bad; /* failed ones are shown each time */
             if (in_front && over != NULL)
                 count_over(over, node);
             add_iteration(t, node, depth, few, &all);
@@ -333,7 +332,7 @@ static const char *icon_of(const struct rv__row *row, const struct rv__row_style
     for (size_t i = 0; i < sizeof icons / sizeof *icons; i++)
         if (is(icons[i].status, row->status))
             return style->unicode ? icons[i].unicode : icons[i].ascii;
-    if (style->words) /* it does not move */
+    if (style->words) /* no animation */
         return style->unicode ? "▸" : ">";
     return style->unicode ? spinner[style->tick % 10] : spinner_ascii[style->tick % 4];
 }
@@ -350,7 +349,7 @@ int rv__outline_name_width(const struct rv__outline *tree, int width)
     return most < width / 2 ? most : width / 2;
 }
 
-/* Columns of text in a colour. */
+/* Append text in a colour and a width. */
 static void put(struct rv__buf *out, const struct rv__row_style *style, enum rv__colour colour,
                 struct rv__str text, int width, bool pad)
 {

@@ -1,4 +1,4 @@
-/* plan.c: `rival plan`: what a workflow will do, as JSON, as a tree, as a flowchart. */
+/* plan.c: `rival plan`: the plan of a workflow, as JSON, a tree or a flowchart. */
 #include "cli/cli.h"
 
 #include <string.h>

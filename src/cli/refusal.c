@@ -1,4 +1,4 @@
-/* refusal.c: a store that refuses to be written, told to who waits for it. */
+/* refusal.c: reports a store that refuses writes. */
 #include "cli/refusal.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ int rv__refusal_look(struct rv__refusal *r, rv_health *ret)
     return (int)ret->stuck - (int)was;
 }
 
-/* Nothing that happens now is recorded: there is nothing to wait for, and nothing to put in order. */
+/* The store is gone, so nothing can be recorded: exit at once. */
 static void end_if_gone(const rv_health *health)
 {
     if (!health->gone)
@@ -29,7 +29,7 @@ static void end_if_gone(const rv_health *health)
     int code = rv__cli_fail(CLI_GONE, health->why.message,
                             "put the store back, or take another, and start again");
     (void)fflush(NULL);
-    _exit(code); /* not exit(): the engine's threads are at work */
+    _exit(code); /* not exit(): the engine's threads are running */
 }
 
 void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg)
@@ -49,7 +49,7 @@ void rv__refusal_tell(struct rv__refusal *r, void (*clear)(void *arg), void *arg
         fprintf(stderr, "the store works again: the run continues\n");
 }
 
-/* Nothing is under way that could be lost: the call that waits has changed nothing, and would wait for ever. */
+/* Nothing is under way that could be lost: the waiting call has changed nothing, and would wait for ever. */
 static void end_if_stuck(struct rv__refusal *r, int64_t *since_ms)
 {
     rv_health health;
@@ -63,7 +63,7 @@ static void end_if_stuck(struct rv__refusal *r, int64_t *since_ms)
         return;
     int code = rv__cli_fail(CLI_FAILED, health.why.message, "nothing was changed");
     (void)fflush(NULL);
-    _exit(code); /* not exit(): the engine's threads are at work */
+    _exit(code); /* not exit(): the engine's threads are running */
 }
 
 static void *watch(void *arg)
@@ -81,7 +81,7 @@ static void *watch(void *arg)
         return NULL;
     fprintf(stderr, "%s: waiting for the store once more; press Ctrl-C again to exit at once\n",
             why.message);
-    (void)rv_engine_close(r->engine); /* steps that still run keep nobody from leaving */
+    (void)rv_engine_close(r->engine); /* running steps do not delay the exit */
     return NULL;
 }
 
@@ -90,7 +90,7 @@ void rv__refusal_watch(struct rv__refusal *r, rv_cancel *interrupt)
     r->interrupt = interrupt;
     r->over = r->engine != NULL ? rv_cancel_new(interrupt) : NULL;
     if (r->over != NULL && pthread_create(&r->thread, NULL, watch, r) != 0) {
-        rv_cancel_free(r->over); /* then nobody tells: it works all the same */
+        rv_cancel_free(r->over); /* without the thread nothing is reported; all else works */
         r->over = NULL;
     }
 }
@@ -100,7 +100,7 @@ void rv__refusal_unwatch(struct rv__refusal *r)
     if (r->over == NULL)
         return;
     rv_cancel_fire(r->over, RV_ECANCELED, "it is over");
-    (void)pthread_join(r->thread, NULL); /* it is ours, and there */
+    (void)pthread_join(r->thread, NULL); /* it is our own thread */
     rv_cancel_free(r->over);
     r->over = NULL;
 }

@@ -1,9 +1,9 @@
-/* remote.c: the calls of client.h by HTTP: a request for each, and its document read into the struct that
- * the engine would have given.
+/* remote.c: the calls of client.h by HTTP: each is a request, whose document is read into the struct that the
+ * engine would have returned.
  *
- * Which member of a document is which field of a struct is said in tables, the mirror of server/shapes.c.
- * A result is one allocation, as the engine's are, so that the same functions free it: the struct, its
- * records, and behind them the texts, which are never longer than in the document. */
+ * Tables map members of documents to fields of structs; they mirror server/shapes.c. A result is one allocation,
+ * like the engine's, so that the same functions free it: the struct, its records, and then the texts, which are
+ * never longer than in the document. */
 #include "cli/remote.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@
 enum {
     PATH_BYTES = 65536,
     PAGE_POSITION_BYTES = 64, /* `next` of a page of events: two numbers */
-    RECORDS_MOST = 100000,    /* of one answer: each takes more memory than it has text */
+    RECORDS_MOST = 100000,    /* of one answer: a record takes more memory than its text */
 };
 
 /* -------------------------------------------------------------------------------- requests --- */
@@ -39,7 +39,7 @@ static void put_encoded(struct rv__buf *out, const char *text)
     }
 }
 
-/* /api/v1/runs/ID and what follows. */
+/* /api/v1/runs/ID and `rest`. */
 static void put_run_path(struct rv__buf *out, const char *run_id, const char *rest)
 {
     rv__buf_init(out, PATH_BYTES);
@@ -67,7 +67,7 @@ static void put_number(struct rv__buf *out, const char *name, int64_t number)
         put_param(out, name, text);
 }
 
-/* Something to be read all the same: an object without members. */
+/* Replace the answer by an object without members, so that it can be read. */
 static void make_empty(struct rv__buf *answer)
 {
     rv__buf_reset(answer);
@@ -83,8 +83,8 @@ static bool is_object(const struct rv__buf *answer, rv_error *why)
            rv__fail(why, RV_EPARSE, "it is not an object") == RV_OK;
 }
 
-/* Ask; the answer is in `answer`, which is for rv__buf_done(), and is a JSON object whatever came and whatever
- * this returns: the other side may be anything. The path is done with. */
+/* Send a request. `answer` is freed with rv__buf_done(), and is a JSON object whatever the server sent and whatever
+ * this returns. Frees the path. */
 static int ask(struct rv__wire *wire, const char *method, struct rv__buf *path, struct rv__str body,
                struct rv__buf *answer, rv_error *err)
 {
@@ -117,7 +117,7 @@ static int get(struct rv__wire *wire, struct rv__buf *path, struct rv__buf *answ
 
 enum field_kind {
     FIELD_TEXT,
-    FIELD_NAME, /* a text that is shown as it is: what could move a cursor is not in it */
+    FIELD_NAME, /* a text that is printed unchanged: control characters are replaced */
     FIELD_JSON,
     FIELD_INT,
     FIELD_INT64,
@@ -246,7 +246,7 @@ static const char *put_name(struct room *room, struct rv__str value)
     return name;
 }
 
-/* The number of a word; the first one, if it is none of them. */
+/* The number of a word; an unknown word gives the first one. */
 static int find_word(struct rv__str value, const char *(*name_of)(int), int first)
 {
     for (int i = first; name_of(i) != NULL; i++)
@@ -287,13 +287,13 @@ static rv_iterations iterations_of(struct rv__str object)
     };
 }
 
-/* What a member says, if it is of the right type, into its field. */
+/* Store a member's value in its field, if the type is right. */
 static void fill_field(struct room *room, const struct field *field, struct rv__str value,
                        char *record)
 {
     int64_t n = 0;
     void *at = record + field->at;
-    (void)rv__json_int(value, &n); /* 0 where it is none */
+    (void)rv__json_int(value, &n); /* 0 if it is not a number */
     switch (field->kind) {
     case FIELD_TEXT: *(const char **)at = put_string(room, value); break;
     case FIELD_NAME: *(const char **)at = put_name(room, value); break;
@@ -304,10 +304,9 @@ static void fill_field(struct room *room, const struct field *field, struct rv__
     case FIELD_ITERATIONS: *(rv_iterations *)at = iterations_of(value); break;
     case FIELD_UINT64: *(uint64_t *)at = n > 0 ? (uint64_t)n : 0; break;
     case FIELD_RUN_ID:
-        if (!is_id(value)) /* it goes to terminals and into paths as it is */
+        if (!is_id(value)) /* it is printed and used in paths unchanged */
             break;
-        (void)snprintf(at, RV_RUN_ID_SIZE, "%s",
-                       put_string(room, value)); /* they fit, or are cut */
+        (void)snprintf(at, RV_RUN_ID_SIZE, "%s", put_string(room, value)); /* it fits, or is cut */
         break;
     case FIELD_MODULE:
         if (is_id(value))
@@ -328,7 +327,7 @@ static void fill(struct room *room, const struct field *fields, struct rv__str o
         else if (f->kind == FIELD_STATUS)
             *(int *)(void *)(record + f->at) = RV_RUNNING;
     if (rv__json_type(object) != RV__JSON_OBJECT)
-        return; /* a record all the same, with nothing in it */
+        return; /* an empty record all the same */
     rv__json_iter_init(&it, object);
     while (rv__json_next(&it, &key, &value))
         for (const struct field *f = fields; f->key != NULL; f++)
@@ -346,8 +345,7 @@ static void *make(const struct rv__buf *answer, struct rv__str array, size_t hea
     struct rv__json_iter it;
     struct rv__str item;
     size_t n = rv__json_count(array), names = 1;
-    if (n >
-        RECORDS_MOST) /* a server of ours sends 1,000 at most: what more may mean, nobody knows */
+    if (n > RECORDS_MOST) /* our server sends at most 1,000: this is not a valid answer */
         array = (struct rv__str){ "[]", 2 }, n = 0;
     for (const struct field *f = fields; f->key != NULL; f++)
         names++;
@@ -476,7 +474,7 @@ int rv__remote_state(struct rv__wire *wire, const char *run_id, rv_run_state **r
     return rc;
 }
 
-/* A child's path begins with its parent's: who goes down the tree comes to an end. */
+/* A child's path must begin with its parent's, so that a walk down the tree ends. */
 static bool are_below(const rv_node_list *list, const char *parent)
 {
     size_t len = parent != NULL ? strlen(parent) : 0;
@@ -672,7 +670,7 @@ static int tell(struct rv__wire *wire, struct rv__buf *path, struct rv__str body
     return rc;
 }
 
-/* What was wrong with the input, as the problem lists it. */
+/* The violations of the input, from the problem document. */
 static void take_violations(const struct rv__buf *answer, rv_violations **ret)
 {
     struct room room;
@@ -684,7 +682,7 @@ static void take_violations(const struct rv__buf *answer, rv_violations **ret)
     rv_violations *bad = make(answer, array_of(answer, "violations"), sizeof *bad, violation_fields,
                               sizeof(rv_violation), &count, &room);
     if (bad == NULL)
-        return; /* the message will have to do */
+        return; /* only the message is reported then */
     bad->count = count;
     bad->items = (const rv_violation *)(const void *)room.records;
     bad->dropped = (size_t)number_of(answer, "untold");
@@ -721,7 +719,7 @@ int rv__remote_run(struct rv__wire *wire, const char *workflow, const char *inpu
         rv__buf_done(&path);
     if (rc == RV_EINVAL)
         take_violations(&answer, opts->violations);
-    if (rc == RV_ESTATE) { /* of what begins, nothing else is in the way */
+    if (rc == RV_ESTATE) { /* at a start, this can only mean that the run exists */
         rc = RV_EEXIST;
         if (err != NULL)
             err->code = rc;

@@ -1,4 +1,4 @@
-/* retain.c: `rival retain`: finished runs leave the store. */
+/* retain.c: `rival retain`: deletes finished runs. */
 #include <string.h>
 
 #include "base/duration.h"
@@ -10,7 +10,7 @@ struct retaining {
     bool dry_run, json;
 };
 
-/* A number from 1. False: it is none. */
+/* A number of 1 or more. False: it is not. */
 static bool read_count(struct rv__str text, uint64_t *ret)
 {
     int64_t n;

@@ -1,4 +1,4 @@
-/* run.c: `rival run`: begin a run of a workflow by its name. */
+/* run.c: `rival run`: starts a run of a workflow by its name. */
 #include "cli/drive.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* runs.c: opening a store, finding a run, saying how it ended. */
+/* runs.c: opens a store, finds a run, reports how it ended. */
 #include "cli/runs.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@
 enum {
     PAGE = 200,
     READ_PIECE = 65536,
-    TELL_TRIES = 20, /* to tell a run something, while who drives it is ending */
+    TELL_TRIES = 20, /* to change a run while its driver is ending */
     TELL_AGAIN_MS = 100,
 };
 
@@ -95,7 +95,7 @@ static bool run_exists(struct rv__client *client, const char *id)
     return exists;
 }
 
-/* How many runs begin so; the first ones are named in `names`, the newest in `ret`. */
+/* How many runs have ids with this prefix; the first ones are listed in `names`, the newest is in `ret`. */
 static int count_runs(struct rv__client *client, const char *prefix, char ret[RV_RUN_ID_SIZE],
                       struct rv__buf *names, rv_error *err)
 {
@@ -115,7 +115,7 @@ static int count_runs(struct rv__client *client, const char *prefix, char ret[RV
                 snprintf(ret, RV_RUN_ID_SIZE, "%s", list->runs[i].run_id);
             rv__buf_fmt(names, "%s%s", found > 1 ? ", " : "", list->runs[i].run_id);
         }
-        bool stands = list->count == 0 && strcmp(cursor, list->next) == 0; /* for ever */
+        bool stands = list->count == 0 && strcmp(cursor, list->next) == 0; /* else endless */
         snprintf(cursor, sizeof cursor, "%s", stands ? "" : list->next);
         rv_run_list_free(list);
     } while (cursor[0] != '\0' && found < ENOUGH);
@@ -152,7 +152,7 @@ int rv__find_exact(struct rv__client *client, const char *given, char ret[RV_RUN
     }
     rv__buf_init(&names, (size_t)5 * RV_RUN_ID_SIZE + 16);
     rv__buf_init(&hint, (size_t)6 * RV_RUN_ID_SIZE);
-    if (count_runs(client, given, near, &names, &err) > 0) /* nobody means to end one by a slip */
+    if (count_runs(client, given, near, &names, &err) > 0) /* no run is ended by mistake */
         rv__buf_fmt(&hint, "a command that changes a run needs the whole id; these match: %s",
                     rv__buf_view(&names).at);
     else
@@ -169,7 +169,7 @@ int rv__find_run(struct rv__client *client, const char *given, char ret[RV_RUN_I
     char message[400];
     struct rv__buf names;
     bool execution = rv__cli_is_execution() &&
-                     rv__id_valid(rv__str(given)); /* its own, or refused */
+                     rv__id_valid(rv__str(given)); /* its own run, or it is refused */
     if (strlen(given) < RV_RUN_ID_SIZE && (execution || run_exists(client, given))) {
         snprintf(ret, RV_RUN_ID_SIZE, "%s", given);
         return RV_OK;
@@ -243,7 +243,7 @@ int rv__tell_run(const char *given, struct rv__tell *tell,
         rv__refusal_unwatch(&refusal);
         if (rc != RV_ECLOSED || tries == TELL_TRIES)
             break;
-        rv__client_close(client); /* who drove it has just ended, and nothing was done */
+        rv__client_close(client); /* the driver has just ended, and nothing was changed */
         rv__clock_sleep_ms(TELL_AGAIN_MS);
     }
     code = rc == RV_OK ? print_result_line(tell, client)

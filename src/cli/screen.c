@@ -1,9 +1,8 @@
-/* screen.c: a run as people watch it.
+/* screen.c: shows the progress of a run.
  *
- * The live view draws a frame in the place of the last one: up over its lines, each written anew and
- * cleared behind, the rest of the screen cleared. So nothing flickers, nothing is left over, and what
- * stood above it stays. A terminal that got narrower has folded our lines: how many there are now follows
- * from their widths. */
+ * The live view draws a frame over the last one: it moves up, rewrites each line and clears its rest, and clears
+ * the screen below. So nothing flickers, and text above stays. If the terminal became narrower, it has wrapped our
+ * lines: their number now follows from their widths. */
 #include "cli/screen.h"
 
 #include <string.h>
@@ -15,10 +14,10 @@
 #include "cli/text.h"
 
 enum {
-    FAILED_LOG = 10, /* lines of the log of the step that failed */
+    FAILED_LOG = 10, /* log lines of the failed step */
     LOG_PAGE = 1000,
-    PIPE_WIDTH = 200, /* of a record where there is no terminal */
-    LEAST_ROWS = 3,   /* a terminal lower than that gets one line */
+    PIPE_WIDTH = 200, /* of a summary without a terminal */
+    LEAST_ROWS = 3,   /* a lower terminal gets one line */
 };
 
 void rv__screen_init(struct rv__screen *view, enum rv__screen_kind kind, struct rv__client *client,
@@ -42,7 +41,7 @@ void rv__screen_done(struct rv__screen *view)
 void rv__screen_event(struct rv__screen *view, const rv_event *event)
 {
     struct rv__buf line;
-    rv__buf_init(&line, 1u << 20); /* what an event can hold, and more */
+    rv__buf_init(&line, 1u << 20); /* more than an event can have */
     if (view->kind == VIEW_LINES && rv__event_line(event, stderr, &line) && line.rc == RV_OK)
         fprintf(stderr, "%s\n", line.text);
     if (view->kind == VIEW_LIVE && strcmp(event->kind, "log") == 0) {
@@ -64,7 +63,7 @@ struct frame {
     int widths[RV__SCREEN_ROWS];
 };
 
-/* The line since `from` is complete. */
+/* End a line of this width. */
 static void end_line(struct frame *f, int width)
 {
     rv__buf_text(&f->text, "\033[K\n");
@@ -102,7 +101,7 @@ static void put_log(struct frame *f, size_t lines)
     }
 }
 
-/* Which rows are left out so that the others, and a row for each gap, fit into so many lines. */
+/* How many lines the visible rows need, with a line for each gap. */
 static size_t rows_and_gaps(const bool *hidden, size_t count)
 {
     size_t lines = 0;
@@ -111,20 +110,21 @@ static size_t rows_and_gaps(const bool *hidden, size_t count)
     return lines;
 }
 
-/* What is over goes first, from the top; then what is to come, from the end; then from the end. */
+/* Choose rows to hide until the rest fits into `room` lines: finished ones first, from the top; then pending ones,
+ * from the end; then any, from the end. */
 static void hide_rows(const struct rv__outline *tree, bool *hidden, size_t room)
 {
     size_t lines = tree->count;
     for (size_t i = 0; i < tree->count && lines > room; i++) {
         hidden[i] = tree->rows[i].weight == ROW_DONE;
         lines -= hidden[i] && i > 0 &&
-                 hidden[i - 1]; /* the first one makes room for its gap only */
+                 hidden[i - 1]; /* the first one only makes room for its gap */
     }
     for (size_t i = tree->count; i-- > 0 && rows_and_gaps(hidden, tree->count) > room;)
         hidden[i] = hidden[i] || tree->rows[i].weight == ROW_PENDING;
     for (size_t i = tree->count; i-- > 1 && rows_and_gaps(hidden, tree->count) > room;)
         hidden[i] = true;
-    for (size_t i = 0; i < tree->count; i++) /* a gap for a single row: then rather the row */
+    for (size_t i = 0; i < tree->count; i++) /* a gap for a single row: show the row instead */
         if (hidden[i] && (i == 0 || !hidden[i - 1]) && (i + 1 == tree->count || !hidden[i + 1]))
             hidden[i] = false;
 }
@@ -175,7 +175,7 @@ static void put_rows(struct frame *f, size_t room)
     rv__free(hidden);
 }
 
-/* Up to the first line of the last frame. Returns how many lines that were. */
+/* Move to the first line of the last frame. Returns its number of lines. */
 static int go_back(struct frame *f)
 {
     int lines = 0;
@@ -211,12 +211,12 @@ void rv__screen_frame(struct rv__screen *view, bool now)
     view->drawn_ms = now_ms;
     view->tick++;
     if (rv__outline_read(&view->tree, &err) < 0)
-        return; /* the store is busy: another time */
+        return; /* the store is busy: try again later */
     struct frame f = { .view = view, .size = rv__terminal_size(stderr) };
     rv__buf_init(&f.text, SIZE_MAX / 8); /* bounded by the terminal */
     (void)go_back(&f);
     put_header(&f);
-    int room = f.size.rows - 2; /* the header; and the line that the cursor is on */
+    int room = f.size.rows - 2; /* without the header and the cursor's line */
     int log = view->log_count < RV__SCREEN_LOG ? (int)view->log_count : RV__SCREEN_LOG;
     log = log < room / 3 ? log : room / 3;
     if (f.size.rows > LEAST_ROWS) {
@@ -232,7 +232,7 @@ void rv__screen_clear(struct rv__screen *view)
     if (view->kind != VIEW_LIVE)
         return;
     rv__buf_init(&f.text, 4096);
-    int lines = go_back(&f); /* line by line: what is cleared at once, some terminals keep above */
+    int lines = go_back(&f); /* line by line: some terminals keep what is cleared at once */
     for (int i = 0; i < lines; i++)
         rv__buf_text(&f.text, "\033[2K\n");
     if (lines > 0)
@@ -242,7 +242,7 @@ void rv__screen_clear(struct rv__screen *view)
 
 /* ----------------------------------------------------------------------------------- record --- */
 
-/* The last lines of the log of the step that failed, of that node only. */
+/* Print the last log lines of the failed step, of that node only. */
 static void print_log_tail(struct rv__screen *view, const char *path)
 {
     char *tail = rv__zalloc(FAILED_LOG, RV__SCREEN_LOG_BYTES);

@@ -1,4 +1,4 @@
-/* served.c: the workflow files of a process that serves, and what has changed in them. */
+/* served.c: registers the workflow files of a server, and finds what has changed. */
 #include "cli/served.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 
-enum { VERSION_SHOWN = 12 }; /* characters of it: enough to tell two apart */
+enum { VERSION_SHOWN = 12 }; /* characters of a version: enough to distinguish two */
 
 void rv__served_init(struct rv__served *served)
 {
@@ -54,7 +54,7 @@ static int by_name(const void *a, const void *b)
                   (*(const rv_workflow_info *const *)b)->name);
 }
 
-/* The list by name; NULL without memory. For rv__free(). */
+/* The list sorted by name; NULL: no memory. Free with rv__free(). */
 static const rv_workflow_info **sorted(const rv_workflow_list *list)
 {
     const rv_workflow_info **at = rv__zalloc(list->count + 1, sizeof(rv_workflow_info *));
@@ -73,7 +73,7 @@ static void log_workflow(const struct rv__served *s, const char *what, const rv_
             RV__LOG_STR("version", version), RV__LOG_STR("file", w->source));
 }
 
-/* The file is good; what it needs from outside is not there. */
+/* Warn if a valid workflow lacks something it needs to start. */
 static void warn_if_blocked(const struct rv__served *s, const rv_workflow_info *w)
 {
     if (w->cannot_start[0] != '\0')
@@ -111,7 +111,7 @@ static void log_changes(const struct rv__served *s, const rv_workflow_list *befo
 
 /* --------------------------------------------------------------------------------- leaving --- */
 
-/* What files have in them now, by file, then by name. */
+/* Sort by file, then by name. */
 static int by_file(const void *a, const void *b)
 {
     const rv_file_workflow *x = *(const rv_file_workflow *const *)a;
@@ -126,14 +126,14 @@ static int only_file(const void *a, const void *b)
                   (*(const rv_file_workflow *const *)b)->file);
 }
 
-/* Those whose file is gone, or has other workflows in it. One that is broken has none, and stays. */
+/* Remove workflows whose file is gone, or now has other workflows. A broken file has none, and keeps its old one. */
 static void take_back(const struct rv__served *s, const rv_report *report,
                       const rv_workflow_list *list)
 {
     size_t count = report->workflow_count;
     const rv_file_workflow **found = rv__zalloc(count + 1, sizeof(rv_file_workflow *));
     if (found == NULL)
-        return; /* the next load finds them again */
+        return; /* the next load tries again */
     for (size_t i = 0; i < count; i++)
         found[i] = &report->workflows[i];
     qsort(found, count, sizeof(rv_file_workflow *), by_file);
@@ -145,16 +145,16 @@ static void take_back(const struct rv__served *s, const rv_report *report,
                          NULL &&
                      bsearch(&wanted, found, count, sizeof(rv_file_workflow *), by_file) == NULL;
         if (*w->source != '\0' && (gone || other))
-            (void)rv_unregister(s->engine, w->name, NULL); /* it is there: we have just seen it */
+            (void)rv_unregister(s->engine, w->name, NULL); /* it exists: we have just seen it */
     }
     rv__free(found);
 }
 
 /* --------------------------------------------------------------------------------- loading --- */
 
-/* What became of one of the paths. */
+/* The result of loading one path. */
 struct loaded {
-    rv_report *report; /* NULL: */
+    rv_report *report; /* NULL: see err */
     rv_error err;
 };
 
@@ -170,7 +170,7 @@ static void load_path(const struct rv__served *s, const char *path, struct loade
     rv_workflow_list_free(list);
 }
 
-/* What is wrong now, unless that is what was wrong last time. */
+/* Report the problems, unless they are the same as last time. */
 static void tell_problems(struct rv__served *s, const struct loaded *all)
 {
     struct rv__buf now;
@@ -195,12 +195,12 @@ void rv__served_load(struct rv__served *s)
 {
     rv_workflow_list *before = NULL, *after = NULL;
     struct loaded *all = rv__zalloc(s->count, sizeof *all);
-    (void)rv_workflows(s->engine, &before, NULL); /* NULL: it is closing */
+    (void)rv_workflows(s->engine, &before, NULL); /* NULL: the engine is closing */
     if (all == NULL || before == NULL)
         goto out;
     for (size_t i = 0; i < s->count; i++)
         load_path(s, s->paths[i], &all[i]);
-    for (size_t i = 0; i + 1 < s->count; i++) { /* one may need what a later one has */
+    for (size_t i = 0; i + 1 < s->count; i++) { /* one may need workflows of a later path */
         if (all[i].report != NULL && all[i].report->problem_count == 0)
             continue;
         rv_report_free(all[i].report);

@@ -1,4 +1,4 @@
-/* show.c: `rival show`: a run: what it is, and its nodes with how each fared. */
+/* show.c: `rival show`: a run, and its nodes with their status. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -106,7 +106,7 @@ static void print_error(const char *name, const char *json, int width)
     rv__buf_done(&text);
 }
 
-/* What an event with `by` says that somebody did; any other kind ended a handle's step. */
+/* What a person did, by the kind of an event with `by`; any other kind means that a handle was completed. */
 static const struct {
     const char *kind, *did;
 } deeds[] = { { "run.cancelling", "cancelled" },
@@ -127,7 +127,7 @@ static bool is_start(struct rv__str event)
     return rv__json_string_is(member(event, "kind"), rv__str("run.started"));
 }
 
-/* The text of a member behind `before`, if it is there. */
+/* Append `before` and the text of a member, if it exists. */
 static void put_part(struct rv__buf *line, const char *before, struct rv__str json)
 {
     if (json.len == 0)
@@ -176,7 +176,7 @@ static void print_acts(struct rv__str acts, int width)
             print_act(event, now_ms, width);
 }
 
-/* The line of its start says who did it. */
+/* Add who started the run to the line of its start. */
 static void put_starter(struct rv__buf *line, struct rv__str acts)
 {
     struct rv__json_iter it;
@@ -211,7 +211,7 @@ static void print_head(const rv_run_state *state, struct rv__str acts, bool alon
     printf("\n");
 }
 
-/* It stays as it is until some process drives it. */
+/* No process drives the run, so it does not continue. */
 static bool is_left_alone(const struct rv__look *look, const rv_run_state *state)
 {
     return state->status == RV_RUNNING && !rv__client_drives(look->client, state->run_id);

@@ -1,4 +1,4 @@
-/* signal.c: `rival signal`: a message to a run, for the step that waits for it or will. */
+/* signal.c: `rival signal`: sends a signal to a run, for a step that waits for it now or later. */
 #include "base/alloc.h"
 #include "cli/runs.h"
 

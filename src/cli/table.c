@@ -8,10 +8,10 @@
 enum {
     COLUMNS_MAX = 8,
     GAP = 2,
-    LAST_LEAST = 16,   /* of the last column, before the others have to give */
-    FIRST_LEAST = 26,  /* of the first, likewise: an id that we made is so long */
-    LEAST = 10,        /* of any: statuses and times are whole */
-    PIPE_WIDTH = 2000, /* without a terminal nothing is cut but the absurd */
+    LAST_LEAST = 16,   /* least width of the last column, before others shrink */
+    FIRST_LEAST = 26,  /* of the first column: the length of a generated id */
+    LEAST = 10,        /* of the others: statuses and times are not cut */
+    PIPE_WIDTH = 2000, /* without a terminal only extreme lines are cut */
 };
 
 struct cell {
@@ -69,7 +69,7 @@ static struct rv__str text_of(const struct rv__table *table, const struct cell *
     return (struct rv__str){ table->texts.text + cell->at, cell->len };
 }
 
-/* Which column is to give next. */
+/* The column to shrink next. */
 static size_t giver(const struct rv__table *table, const int widths[COLUMNS_MAX])
 {
     assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
@@ -83,7 +83,7 @@ static size_t giver(const struct rv__table *table, const int widths[COLUMNS_MAX]
     return widest == last && widths[last] <= LEAST && widths[0] > LEAST ? 0 : widest;
 }
 
-/* Make the table fit: the last column gives first, then each time the widest of the others. */
+/* Make the table fit: the last column shrinks first, then always the widest of the others. */
 static void shrink(const struct rv__table *table, int width, int widths[COLUMNS_MAX])
 {
     int sum = 0;
@@ -92,7 +92,7 @@ static void shrink(const struct rv__table *table, int width, int widths[COLUMNS_
     while (sum > width) {
         size_t c = giver(table, widths);
         if (widths[c] == 0)
-            return; /* a terminal of a few columns: it wraps */
+            return; /* only a few columns: the terminal wraps */
         widths[c]--;
         sum -= widths[c] > 0 ? 1 : 1 + GAP;
     }
@@ -110,8 +110,8 @@ static void measure(const struct rv__table *table, int width, int widths[COLUMNS
     shrink(table, width, widths);
 }
 
-/* A cell behind `blanks`, which are owed by those before it: no line ends in them. Returns how many are
- * owed then. */
+/* Append a cell after `blanks`, which are left over from the cells before: no line ends in blanks. Returns how many
+ * are left over now. */
 static int put_cell(const struct rv__table *table, const struct cell *cell, int width, int blanks,
                     FILE *to, struct rv__buf *out)
 {

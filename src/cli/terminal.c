@@ -1,4 +1,4 @@
-/* terminal.c: colours where they help, and Ctrl-C as a cancel token. */
+/* terminal.c: colours, the cursor, and Ctrl-C as a cancel token. */
 #include "cli/cli.h"
 
 #include <pthread.h>
@@ -13,8 +13,7 @@
 enum { COLUMNS = 80, ROWS = 24, SIZE_MOST = 1000 };
 
 static const char show_cursor[] = "\033[?25h", hide_cursor[] = "\033[?25l";
-static atomic_int hidden_on =
-    -1; /* the file whose cursor is hidden: the process has one terminal */
+static atomic_int hidden_on = -1; /* the file whose cursor is hidden: a process has one terminal */
 
 const char *rv__colour(FILE *to, enum rv__colour colour)
 {
@@ -72,7 +71,7 @@ int rv__cli_usage(const char *command, const char *fmt, ...)
     return CLI_USAGE;
 }
 
-/* A thread that waits for signals: a handler could not fire a token, which takes a lock. */
+/* A thread that waits for signals: a handler must not fire a token, which takes a lock. */
 static void *wait_for_signals(void *arg)
 {
     sigset_t set;
@@ -80,12 +79,12 @@ static void *wait_for_signals(void *arg)
     sigemptyset(&set);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGTERM);
-    (void)sigwait(&set, &number); /* fails for a bad set only */
+    (void)sigwait(&set, &number); /* fails only for a bad set */
     rv_cancel_fire(arg, RV_ECANCELED, number == SIGINT ? "interrupted (Ctrl-C)" : "terminated");
     (void)sigwait(&set, &number);
     int terminal = atomic_load(&hidden_on);
     if (terminal >= 0)
-        (void)!write(terminal, show_cursor, sizeof show_cursor - 1); /* we are leaving either way */
+        (void)!write(terminal, show_cursor, sizeof show_cursor - 1); /* we exit either way */
     _exit(CLI_INTERRUPTED);
 }
 

@@ -24,7 +24,7 @@ bool rv__text_unicode(void)
 
 /* ---------------------------------------------------------------------------------- widths --- */
 
-/* One character: its code point, and how many bytes it has; 0 bytes: not UTF-8. */
+/* Decode one character: its code point; returns its bytes, 0: not UTF-8. */
 static size_t decode(struct rv__str text, uint32_t *ret)
 {
     const unsigned char *at = (const unsigned char *)text.at;
@@ -41,7 +41,7 @@ static const struct {
     uint32_t from, to;
     int width;
 } widths[] = {
-    /* what matters in practice: marks that take no room, wide scripts, emoji */
+    /* the ranges that matter in practice: marks without width, wide scripts, emoji */
     { 0x0300, 0x036F, 0 },   { 0x200B, 0x200F, 0 },   { 0x202A, 0x202E, 0 },
     { 0x2060, 0x2069, 0 },   { 0xFE00, 0xFE0F, 0 },   { 0xFEFF, 0xFEFF, 0 },
     { 0x1100, 0x115F, 2 },   { 0x2E80, 0xA4CF, 2 },   { 0xAC00, 0xD7A3, 2 },
@@ -58,7 +58,7 @@ static int width_of(uint32_t c)
     return 1;
 }
 
-/* The next character as it is shown: *shown are its bytes. */
+/* The next character as it is printed: *shown are its bytes. Returns its width. */
 static int next_shown(struct rv__str *text, bool unicode, struct rv__str *shown)
 {
     uint32_t c = 0;
@@ -70,7 +70,7 @@ static int next_shown(struct rv__str *text, bool unicode, struct rv__str *shown)
     } else if (c < 0x20 || (c >= 0x7F && c < 0xA0)) {
         *shown = rv__str(" ");
     } else if ((width = width_of(c)) == 0 && c != 0x0301) {
-        bool mark = c >= 0x0300 && c <= 0x036F; /* the others steer the direction of writing */
+        bool mark = c >= 0x0300 && c <= 0x036F; /* the others control the writing direction */
         *shown = mark ? *shown : rv__str("");
     }
     text->at += len ? len : 1;
@@ -234,7 +234,7 @@ static void new_line(struct rv__buf *out, int depth)
         rv__buf_text(out, "  ");
 }
 
-/* In one pass and without recursion: brackets, commas and colons outside of strings are all there is. */
+/* One pass without recursion: only brackets, commas and colons outside of strings matter. */
 void rv__text_json(struct rv__buf *out, struct rv__str json)
 {
     int depth = 0;

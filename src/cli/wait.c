@@ -1,4 +1,4 @@
-/* wait.c: `rival wait`: until a run that another process drives has ended. */
+/* wait.c: `rival wait`: waits for the end of a run that another process drives. */
 #include <unistd.h>
 
 #include "base/duration.h"
@@ -10,7 +10,7 @@ struct waiting {
     const char *timeout;
     rv_cancel *interrupt;
     int64_t timeout_ms;            /* negative: for ever */
-    char workflow[RV_RUN_ID_SIZE]; /* or as much of it as fits */
+    char workflow[RV_RUN_ID_SIZE]; /* or the part of it that fits */
 };
 
 static int give_up(const struct rv__look *look, const struct waiting *w)

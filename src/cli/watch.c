@@ -1,9 +1,8 @@
-/* watch.c: when the files of a process that serves are to be loaded again.
+/* watch.c: decides when a server loads its workflow files again.
  *
- * Folders are watched, not files: editors write a new file and rename it over the old one. The whole tree
- * is looked through again before each load, so that folders that are new are watched from then on, and
- * what came into them before that is found by the load itself. Changes gather for a moment: a save is
- * several of them, and a checkout thousands. */
+ * Folders are watched, not files: editors write a new file and rename it over the old one. Before each load the
+ * whole tree is searched again, so that new folders are watched, and the load itself finds files that were added to
+ * them before. Changes are collected for a moment: a save is several of them, and a checkout thousands. */
 #include "cli/served.h"
 
 #include <errno.h>
@@ -22,16 +21,16 @@
 #include "base/clock.h"
 
 enum {
-    QUIET_MS = 150,     /* without a change, before it counts */
-    GATHER_MS = 1000,   /* changes without an end: at the latest */
-    FOLDERS_MAX = 8192, /* the system's own bound is often this; SIGHUP works beyond it */
+    QUIET_MS = 150,     /* without a change, before a load */
+    GATHER_MS = 1000,   /* at the latest, if changes do not stop */
+    FOLDERS_MAX = 8192, /* often the system's own limit; SIGHUP works beyond it */
     EVENT_BYTES = 64 << 10,
 };
 
 static const uint32_t changes = IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
                                 IN_CREATE | IN_DELETE_SELF | IN_MOVE_SELF;
 
-/* The folder that a path of the command line is in: its own comings and goings. */
+/* The folder of a path on the command line: watched for the path itself. */
 struct parent {
     int number; /* of the watch; -1: none */
     char name[NAME_MAX + 1];
@@ -39,13 +38,13 @@ struct parent {
 
 struct rv__watch {
     struct rv__served *served;
-    int stop, signals, files; /* files -1: they are not watched */
+    int stop, signals, files; /* files -1: not watched */
     struct parent *parents;   /* one for each path */
-    bool warned;              /* that not everything is watched */
+    bool warned;              /* about files that are not watched */
     void (*hangup)(void *arg);
     void *arg;
     pthread_t thread;
-    bool runs; /* it does */
+    bool runs; /* the thread runs */
     char bytes[EVENT_BYTES] __attribute__((aligned(__alignof__(struct inotify_event))));
 };
 
@@ -70,14 +69,14 @@ static void watch_tree(struct rv__watch *w, const char *path)
             continue;
         if (entry->fts_level > 0 &&
             (entry->fts_name[0] == '.' || strcmp(entry->fts_name, "node_modules") == 0)) {
-            (void)fts_set(tree, entry, FTS_SKIP); /* hidden, or packages: not ours to look at */
+            (void)fts_set(tree, entry, FTS_SKIP); /* hidden, or packages: skipped */
             continue;
         }
         if (count++ == FOLDERS_MAX)
             tell_unwatched(w, entry->fts_path, "too many folders");
         else if (count <= FOLDERS_MAX &&
                  inotify_add_watch(w->files, entry->fts_path, changes) < 0 &&
-                 errno != ENOENT) /* gone again meanwhile */
+                 errno != ENOENT) /* deleted meanwhile */
             tell_unwatched(w, entry->fts_path, strerrordesc_np(errno));
     }
     if (tree != NULL)
@@ -94,11 +93,11 @@ static void watch_parent(struct rv__watch *w, const char *path, struct parent *p
     const char *name = slash != NULL ? slash + 1 : path;
     size_t name_len = len - (size_t)(name - path);
     if (parent->number >= 0 || name_len == 0 || name_len > NAME_MAX || name[name_len - 1] == '.')
-        return; /* it is there; or "." and "..", which come and go with us */
+        return; /* already watched; or "." and ".." */
     rv__buf_init(&folder, PATH_MAX);
     rv__buf_add(&folder, path, (size_t)(name - path));
     rv__buf_char(&folder, '.');
-    if (folder.rc == RV_OK) /* within a tree that is watched already: EEXIST, and well */
+    if (folder.rc == RV_OK) /* inside a watched tree: EEXIST, which is fine */
         parent->number = inotify_add_watch(w->files, folder.text, changes | IN_MASK_CREATE);
     snprintf(parent->name, sizeof parent->name, "%.*s", (int)name_len, name);
     rv__buf_done(&folder);
@@ -133,10 +132,10 @@ static bool matters(const struct rv__watch *w, const struct inotify_event *event
             return strcmp(name, w->parents[i].name) == 0;
     if (event->mask & IN_ISDIR)
         return name[0] != '.';
-    return !(event->mask & IN_CREATE) && may_be_workflow(name); /* its content comes yet */
+    return !(event->mask & IN_CREATE) && may_be_workflow(name); /* its content is still to come */
 }
 
-/* Was there something that matters? */
+/* Was there a relevant change? */
 static bool read_changes(struct rv__watch *w)
 {
     bool any = false;
@@ -164,7 +163,7 @@ static void *watch_main(void *arg)
 {
     struct rv__watch *w = arg;
     struct signalfd_siginfo info;
-    int64_t first_ms = -1, last_ms = 0; /* of the changes that gather; -1: there are none */
+    int64_t first_ms = -1, last_ms = 0; /* of the collected changes; -1: none */
     pthread_setname_np(pthread_self(), "rival-watch");
     for (;;) {
         struct pollfd polls[] = { { w->stop, POLLIN, 0 },
@@ -218,7 +217,7 @@ struct rv__watch *rv__watch_new(struct rv__served *served, bool files)
     for (size_t i = 0; good && i < served->count; i++)
         w->parents[i].number = -1;
     if (good && files)
-        watch_all(w); /* before the first load: nothing is missed */
+        watch_all(w); /* before the first load: no change is missed */
     if (good) {
         rv__served_load(served);
         return w;
@@ -251,7 +250,7 @@ void rv__watch_free(struct rv__watch *w)
     const int open[] = { w->stop, w->signals, w->files };
     for (size_t i = 0; i < sizeof open / sizeof *open; i++)
         if (open[i] >= 0)
-            (void)close(open[i]); /* nothing is in them */
+            (void)close(open[i]); /* nothing is buffered */
     rv__free(w->parents);
     rv__free(w);
 }

@@ -6,14 +6,14 @@
 #include "cli/runs.h"
 #include "cli/text.h"
 
-enum { NODES = 3, MESSAGE_WIDTH = 400, LINE_BYTES = 1 << 16 }; /* nodes named of each group */
+enum { NODES = 3, MESSAGE_WIDTH = 400, LINE_BYTES = 1 << 16 }; /* nodes listed of each group */
 
 static int64_t number(struct rv__str object, const char *key)
 {
     struct rv__str value;
     int64_t n = 0;
     if (rv__json_get(object, key, &value))
-        (void)rv__json_int(value, &n); /* 0 where it is none */
+        (void)rv__json_int(value, &n); /* 0 if it is not a number */
     return n;
 }
 
@@ -36,8 +36,7 @@ static bool is(struct rv__str wait, const char *reason)
            memcmp(value.at + 1, reason, len) == 0;
 }
 
-/* What to type, at the place that was looked at; `last` is an argument behind the others, or NULL; so is
- * `path`, of --path. */
+/* Print a command for the same store or server. `last`: the last argument, or NULL; `path`: of --path, or NULL. */
 static void print_command_at(const struct rv__look *look, const char *command, const char *run_id,
                              const char *last, const char *path)
 {
@@ -64,7 +63,7 @@ static void print_command(const struct rv__look *look, const char *command, cons
     print_command_at(look, command, run_id, last, NULL);
 }
 
-/* A line for each decision that a suspension takes; with its path if there are several. */
+/* A line for each possible decision; with its path if there are several suspensions. */
 static void print_decisions(const struct rv__look *look, struct rv__str suspension, bool only_one)
 {
     struct rv__str actions, action, path;
@@ -105,7 +104,7 @@ static void print_suspensions(const struct rv__look *look)
     rv_run_list_free(row);
 }
 
-/* Where something can be done about it. */
+/* Print what the user can do about it. */
 static void print_hint(const struct rv__look *look, struct rv__str wait)
 {
     struct rv__str name;
@@ -147,7 +146,7 @@ static void print_nodes(struct rv__str wait)
                rv__colour(stdout, PLAIN));
         named++;
     }
-    /* Iterations that have not begun are counted at their forEach: it stands for all of them. */
+    /* Iterations that have not started are counted at their forEach, which stands for all of them. */
     if (count > named && rv__json_count(nodes) > NODES)
         printf("  %s%s and %lld more%s\n", rv__colour(stdout, DIM),
                rv__text_unicode() ? "…" : "...", (long long)(count - named),
@@ -178,7 +177,7 @@ static void print_wait(const struct rv__look *look, struct rv__str wait, int64_t
     print_hint(look, wait);
 }
 
-/* Of a run that failed: what it failed of, and where to read on. */
+/* Of a failed run: its error, and where to read more. */
 static void print_failure(const struct rv__look *look)
 {
     rv_run_state *state = NULL;
@@ -227,7 +226,7 @@ static void print_text(const struct rv__look *look, struct rv__str why)
         return;
     }
     rv__json_iter_init(&it, waits);
-    while (rv__json_next(&it, NULL, &wait)) /* each is an object, or says nothing */
+    while (rv__json_next(&it, NULL, &wait)) /* each is an object, or prints nothing */
         print_wait(look, wait, rv__wall_ms(rv__clock_real()));
     if (rv__client_drives(look->client, look->run_id))
         return;

@@ -1,8 +1,7 @@
-/* wire.c: HTTP to a server of Rival, by libcurl.
+/* wire.c: HTTP to a Rival server, by libcurl.
  *
- * Proxies of the environment are heeded, but never for this machine itself: its servers are the usual
- * case, and a proxy elsewhere could not reach them. Redirects are not followed: a token goes to the server
- * that was named, and to no other. */
+ * Proxies of the environment are used, but never for this machine itself: its servers are the usual case, and a
+ * remote proxy could not reach them. Redirects are not followed: a token is sent only to the server that was named. */
 #include "cli/wire.h"
 
 #include <curl/curl.h>
@@ -18,15 +17,15 @@
 
 enum {
     CONNECT_MS = 5000,
-    ANSWER_MS = 120000,       /* for a whole answer; a server waits for a stuck store less long */
-    ANSWER_BYTES = 256 << 20, /* results may be large: 64 MB of them, and their nodes */
-    STALL_S = 30,             /* an answer that does not move for so long has ended */
-    LOOK_MS = 100,            /* how soon Ctrl-C is seen */
-    AGAIN_FIRST_MS = 250,     /* before a lost connection is made again, doubling up to */
+    ANSWER_MS = 120000,       /* for a whole answer; a server waits less long for a stuck store */
+    ANSWER_BYTES = 256 << 20, /* results may be large: 64 MB, and their nodes */
+    STALL_S = 30,             /* an answer without progress for this time has failed */
+    LOOK_MS = 100,            /* until Ctrl-C is noticed */
+    AGAIN_FIRST_MS = 250,     /* before a lost connection is made again, doubled each time up to */
     AGAIN_MOST_MS = 2000,
-    ALIVE_INTERVAL_S = 30, /* of TCP keep-alive: a server that vanished is noticed */
-    MESSAGE_WIDTH = 250,   /* as much as an rv_error holds */
-    SILENCE_MS = 60000,    /* of a stream: a server says something every 15 s, or is gone */
+    ALIVE_INTERVAL_S = 30, /* of TCP keep-alive: detects a server that has vanished */
+    MESSAGE_WIDTH = 250,   /* the size of an rv_error */
+    SILENCE_MS = 60000,    /* of a stream: a server sends something every 15 s */
 };
 
 struct rv__wire {
@@ -70,12 +69,12 @@ static int check_url(const char *url, rv_error *err)
     return RV_OK;
 }
 
-/* What every handle of the wire has. */
+/* Options of every handle. */
 static void prepare(struct rv__wire *w, CURL *curl)
 {
     const char *ca = getenv("RIVAL_CA_FILE");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L); /* a run may be called ".." */
+    curl_easy_setopt(curl, CURLOPT_PATH_AS_IS, 1L); /* a run's id may be ".." */
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_USERAGENT, "rival/" RV_VERSION);
     curl_easy_setopt(curl, CURLOPT_NOPROXY, w->no_proxy);
@@ -96,7 +95,7 @@ int rv__wire_new(const char *url, const char *token, struct rv__wire **ret, rv_e
         return rc;
     const char *others = getenv("no_proxy");
     if (others == NULL)
-        others = getenv("NO_PROXY"); /* as libcurl looks for them */
+        others = getenv("NO_PROXY"); /* as libcurl does */
     struct rv__wire *w = rv__zalloc(1, sizeof *w);
     if (w == NULL || curl_global_init(CURL_GLOBAL_DEFAULT) != 0) {
         rv__free(w);
@@ -214,7 +213,7 @@ static int code_of(int status)
     }
 }
 
-/* The server tells of headers; what people have is a variable and a file. */
+/* The server's message is about headers; users need the variable and the option. */
 static int not_let_in(const struct rv__wire *w, rv_error *err)
 {
     return rv__fail(err, code_of(401), "the server at %.80s %s: RIVAL_TOKEN, or --token-file FILE",
@@ -231,7 +230,7 @@ int rv__wire_problem(const struct rv__wire *w, int status, struct rv__str answer
     rv__buf_init(&shown, 1u << 16);
     if (rv__json_check(answer, RV__JSON_MAX_DEPTH, NULL, NULL) == RV_OK &&
         rv__json_get(answer, "detail", &detail) && rv__json_string(detail, &arena, &text) == RV_OK)
-        (void)rv__text_fit(&shown, text, MESSAGE_WIDTH); /* it goes to a terminal */
+        (void)rv__text_fit(&shown, text, MESSAGE_WIDTH); /* it is printed to a terminal */
     if (shown.len > 0 && status == 401)
         (void)not_let_in(w, err);
     else if (shown.len > 0)
@@ -253,15 +252,15 @@ struct rv__wire_events {
     char *url;
     struct curl_slist *headers; /* of this connection: those of the wire, and the last id */
     char last_id[48];           /* "": none yet */
-    struct rv__buf in;          /* what came, from `at` on not yet looked at */
+    struct rv__buf in;          /* received bytes, from `at` on not parsed yet */
     size_t at;
     struct rv__buf data; /* of the event being read */
     struct rv__arena texts;
     void (*lost)(const char *url, const char *why);
     bool told_lost, ended, seen;
     long status;
-    int64_t heard_ms; /* when something last came, or the connection was begun */
-    int64_t again_ms; /* how long to wait before the next try */
+    int64_t heard_ms; /* when bytes last arrived, or the connection was started */
+    int64_t again_ms; /* the wait before the next attempt */
 };
 
 static void disconnect(struct rv__wire_events *e)
@@ -378,14 +377,14 @@ static bool make_event(struct rv__wire_events *e, rv_event *ret)
     if (*dot == '.')
         ret->index = strtoull(dot + 1, NULL, 10);
     if (rv__json_get(rv__buf_view(&e->data), "at", &at))
-        (void)rv__json_int(at, &ret->at); /* 0 where it is none */
+        (void)rv__json_int(at, &ret->at); /* 0 if it is not a number */
     return true;
 }
 
-/* The next event of what has come; false: not all of one is there. */
+/* The next complete event; false: none yet. */
 static bool read_event(struct rv__wire_events *e, rv_event *ret)
 {
-    if (e->seen) { /* the caller is done with the last one */
+    if (e->seen) { /* the caller no longer uses the last one */
         rv__buf_reset(&e->data);
         rv__arena_reset(&e->texts);
         e->seen = false;
@@ -411,7 +410,7 @@ static bool read_event(struct rv__wire_events *e, rv_event *ret)
             (void)snprintf(e->last_id, sizeof e->last_id, "%.*s", RV__ARG(value));
         }
     }
-    if (e->at > 0) { /* what was read makes room */
+    if (e->at > 0) { /* remove what was read */
         size_t left = e->in.len - e->at;
         memmove(e->in.text, e->in.text + e->at, left);
         rv__buf_cut(&e->in, left);
@@ -420,7 +419,7 @@ static bool read_event(struct rv__wire_events *e, rv_event *ret)
     return false;
 }
 
-/* It is made again, later. */
+/* The connection is lost; it is made again later. */
 static void is_lost(struct rv__wire_events *e, const char *why)
 {
     if (!e->told_lost && e->lost != NULL)
@@ -429,7 +428,7 @@ static void is_lost(struct rv__wire_events *e, const char *why)
     disconnect(e);
 }
 
-/* The connection has ended. RV_OK: it is made again, later; else the server refused. */
+/* The connection has ended. RV_OK: it is made again later; else the server refused. */
 static int has_ended(struct rv__wire_events *e, CURLcode code, rv_error *err)
 {
     curl_easy_getinfo(e->curl, CURLINFO_RESPONSE_CODE, &e->status);
@@ -439,7 +438,7 @@ static int has_ended(struct rv__wire_events *e, CURLcode code, rv_error *err)
     return RV_OK;
 }
 
-/* Let what is under way go on. RV_OK; else the server refused. */
+/* Continue the transfer. RV_OK; else the server refused. */
 static int move(struct rv__wire_events *e, rv_error *err)
 {
     int running = 0, left = 0;
@@ -460,7 +459,7 @@ static int move(struct rv__wire_events *e, rv_error *err)
          m = curl_multi_info_read(e->multi, &left))
         if (m->msg == CURLMSG_DONE)
             return has_ended(e, m->data.result, err);
-    /* Not by the library's bound on speed: a quiet server's signs of life are slower than any. */
+    /* libcurl's low-speed limit does not fit: the heartbeats of a quiet server are too slow for it. */
     if (rv__mono_ms(rv__clock_real()) - e->heard_ms > SILENCE_MS)
         is_lost(e, "it says nothing any more");
     return RV_OK;

@@ -1,4 +1,4 @@
-/* workflows.c: `rival workflows`: what can be run from here. */
+/* workflows.c: `rival workflows`: the workflows that can be run from here. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -23,7 +23,7 @@ static int print_list(const rv_workflow_list *list)
     return code;
 }
 
-/* What an input has to have: the names that its schema requires. */
+/* The names that the input schema requires. */
 static void put_required(struct rv__buf *out, const char *schema)
 {
     struct rv__str required, name;
@@ -138,7 +138,7 @@ static int print_served(const struct workflows *workflows, struct rv__client *cl
     return code;
 }
 
-/* Those of the process that drives the store, if one does. */
+/* Print the workflows of the process that drives the store, if there is one. */
 static int ask_driver(const struct workflows *workflows)
 {
     rv_driver driver;
