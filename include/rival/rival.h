@@ -621,8 +621,9 @@ RV_API int rv_manifest_format(const char *text, char **ret, rv_error *err);
 
 /* How files are registered. */
 typedef struct rv_file_opts {
-    size_t size;        /* filled in by RV_FILE_OPTS */
-    bool replace;       /* replace another definition of the same name, for new runs */
+    size_t size;      /* filled in by RV_FILE_OPTS */
+    bool replace;     /* replace another definition of the same name, for new runs */
+    bool keep_others; /* with `replace`: only one of the same file, or of a file that was removed */
     rv_report **report; /* everything that was found, with all errors; NULL = *err has the first */
     bool
         in_process; /* C: run its steps on threads of this process. Calls are faster, but a crash in a

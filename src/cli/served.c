@@ -162,7 +162,8 @@ static void load_path(const struct rv__served *s, const char *path, struct loade
 {
     rv_workflow_list *list = NULL;
     *ret = (struct loaded){ .report = NULL };
-    if (rv_register_dir(s->engine, path, RV_FILE_OPTS(.replace = true, .report = &ret->report),
+    if (rv_register_dir(s->engine, path,
+                        RV_FILE_OPTS(.replace = true, .keep_others = true, .report = &ret->report),
                         &ret->err) < 0)
         return;
     if (rv_workflows(s->engine, &list, NULL) == RV_OK)
@@ -200,7 +201,8 @@ void rv__served_load(struct rv__served *s)
         goto out;
     for (size_t i = 0; i < s->count; i++)
         load_path(s, s->paths[i], &all[i]);
-    for (size_t i = 0; i + 1 < s->count; i++) { /* one may need workflows of a later path */
+    /* Again with problems: a path may need workflows of a later one, or a name that another file had until now. */
+    for (size_t i = 0; i < s->count; i++) {
         if (all[i].report != NULL && all[i].report->problem_count == 0)
             continue;
         rv_report_free(all[i].report);

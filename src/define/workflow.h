@@ -37,7 +37,8 @@ struct rv_workflow {
     rv_concurrent spare_block; /* returned when there is no memory for another */
     const char *source;        /* the file it came from, borrowed; NULL: none */
     const char *directory;     /* absolute: for relative commands; in the arena; NULL: none */
-    bool replace;              /* it replaces another definition with this name */
+    bool replace;              /* it replaces another definition with this name, */
+    bool keep_others;          /* but not that of another file that still exists */
     bool library;              /* only functions, no draft */
     int rc;                    /* the first error while it was built */
     char why[320];

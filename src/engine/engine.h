@@ -102,7 +102,8 @@ struct rv__registration {
     struct rv__plan *plan; /* taken, and then NULL here */
     const struct rv__named_fn *functions;
     const char *directory, *source; /* NULL: not from a file */
-    bool replace;                   /* another definition of that name gives way */
+    bool replace;                   /* another definition of that name gives way, */
+    bool keep_others;               /* unless it is of another file that still exists */
 };
 
 /* Stays as long as the engine; a later registration changes what it does. */

@@ -145,8 +145,8 @@ static int check_calls(struct rv__registry *registry, const struct rv__plan *pla
 }
 
 /* The good ones become known; what is refused now is a problem of its file. */
-static int put_all(struct rv__registry *registry, struct rv__definitions *all, bool replace,
-                   int *registered, rv_error *err)
+static int put_all(struct rv__registry *registry, struct rv__definitions *all,
+                   const rv_file_opts *opts, int *registered, rv_error *err)
 {
     assert(all != NULL); /* they were loaded */
     for (size_t i = 0; i < all->count; i++) {
@@ -154,7 +154,8 @@ static int put_all(struct rv__registry *registry, struct rv__definitions *all, b
         struct rv__registration r = { .plan = item->plan,
                                       .directory = item->directory.at,
                                       .source = item->file.at,
-                                      .replace = replace };
+                                      .replace = opts->replace,
+                                      .keep_others = opts->keep_others };
         rv_error why = { .code = 0 };
         int rc = check_calls(registry, item->plan, &why);
         if (rc == RV_OK)
@@ -310,8 +311,10 @@ static int register_paths(struct rv__registry *registry, const char *const *path
     rc = rv__define_load(paths, count, &lookup.resolver, compiler, &all, err);
     if (rc == RV_OK)
         rc = rv__c_files_load(files, all, paths, count, err);
-    if (rc == RV_OK)
+    if (rc == RV_OK) {
+        rv__c_files_refuse_taken(files, all);
         registered = c_files_put(registry, files);
+    }
     if (rc == RV_OK && ((registered > 0 && all->problem_count > 0) || files->text_count > 0)) {
         rv__definitions_free(all); /* some may nest those */
         all = NULL;
@@ -321,7 +324,7 @@ static int register_paths(struct rv__registry *registry, const char *const *path
                           : rv__nomem(err);
     }
     if (rc == RV_OK)
-        rc = put_all(registry, all, opts->replace, &registered, err);
+        rc = put_all(registry, all, opts, &registered, err);
     if (rc == RV_OK)
         registered += c_files_put(registry, files);
     if (rc == RV_OK && opts->replace)

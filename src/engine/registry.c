@@ -9,6 +9,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -625,6 +626,15 @@ static bool reloaded(const struct rv__registered *known, const struct rv__regist
            same_definition(known, r);
 }
 
+/* Is the known workflow defined by another file, which still exists? */
+static bool of_other_file(const struct rv__registered *known, const struct rv__registration *r)
+{
+    struct stat theirs, ours;
+    return known->source[0] != '\0' && r->source != NULL && stat(known->source, &theirs) == 0 &&
+           stat(r->source, &ours) == 0 &&
+           (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino);
+}
+
 /* Where jq cannot be had, its first expression would fail every run. */
 static int check_jq(const struct rv__plan_ref *ref, rv_error *err)
 {
@@ -648,7 +658,8 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
     struct rv__draft *draft = NULL;
     struct rv__str name = r->plan->body.wrap->name;
     struct rv__registered *known = rv__registry_find(registry, name);
-    if (known != NULL && !known->withdrawn && !r->replace && !reloaded(known, r))
+    if (known != NULL && !known->withdrawn && !reloaded(known, r) &&
+        (!r->replace || (r->keep_others && of_other_file(known, r))))
         return rv__fail(err, RV_EEXIST, "workflow '%.*s' is already registered%s%s%s",
                         RV__ARG(name), same_definition(known, r) ? "" : ", with another definition",
                         known->source[0] ? ", from " : "", known->source);
@@ -732,7 +743,8 @@ int rv__registry_add(struct rv__registry *registry, const rv_workflow *w, rv_err
     struct rv__registration r = { .functions = w->functions,
                                   .source = w->source,
                                   .directory = w->directory,
-                                  .replace = w->replace };
+                                  .replace = w->replace,
+                                  .keep_others = w->keep_others };
     if (w->rc != RV_OK)
         return rv__fail(err, w->rc, "%s", w->rc == RV_ENOMEM ? rv_strerror(w->rc) : w->why);
     if (w->library)

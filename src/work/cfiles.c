@@ -253,6 +253,7 @@ static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
     if (rv__c_file_directory(file) < 0)
         return RV_ENOMEM;
     file->workflow->replace = opts != NULL && opts->replace;
+    file->workflow->keep_others = opts != NULL && opts->keep_others;
     if (file->workflow->library)
         return RV_OK;
     return rv__c_file_nested(files, file);
@@ -455,13 +456,47 @@ const char **rv__c_files_paths(const struct rv__c_files *files, const char *cons
     return all;
 }
 
+/* The file that defines a workflow of this name: among `texts`, or among the first `count` of `files`. */
+static struct rv__str definer(const struct rv__c_files *files, size_t count,
+                              const struct rv__definitions *texts, struct rv__str name)
+{
+    for (size_t i = 0; i < texts->count; i++)
+        if (rv__str_eq(texts->items[i].name, name))
+            return texts->items[i].file;
+    for (size_t i = 0; i < count; i++) {
+        const struct rv__c_file *file = files->items[i];
+        if (file->workflow != NULL && !file->workflow->library &&
+            rv__str_eq(rv__draft_name(file->workflow->draft), name))
+            return rv__str(file->path);
+    }
+    return (struct rv__str){ NULL, 0 };
+}
+
+void rv__c_files_refuse_taken(struct rv__c_files *files, const struct rv__definitions *texts)
+{
+    for (size_t i = 0; i < files->count; i++) {
+        struct rv__c_file *file = files->items[i];
+        if (file->workflow == NULL || file->workflow->library || file->workflow->rc != RV_OK)
+            continue;
+        struct rv__str name = rv__draft_name(file->workflow->draft);
+        struct rv__str other = definer(files, i, texts, name);
+        if (rv__str_none(other) || rv__str_is(other, file->path))
+            continue;
+        (void)rv__fail(&file->why, RV_EINVAL, "workflow '%.*s' is already registered, by %.*s",
+                       RV__ARG(name), RV__ARG(other));
+        rv_workflow_free(file->workflow);
+        file->workflow = NULL;
+        file->taken = true;
+    }
+}
+
 int rv__c_files_complain(const struct rv__c_files *files, struct rv__definitions *to)
 {
     int rc = RV_OK;
     for (size_t i = 0; i < files->count && rc == RV_OK; i++) {
         const struct rv__c_file *file = files->items[i];
         struct rv__str said = { NULL, 0 }; /* of one that could be loaded only warnings */
-        if (file->workflow == NULL)
+        if (file->workflow == NULL && !file->taken)
             said = file->said.len > 0 ? rv__buf_view(&file->said) : rv__str("");
         if (!file->done && file->why.code != 0)
             rc = rv__definitions_complain_c(to, file->path, said, file->why.message);

@@ -169,14 +169,8 @@ static int find_file(struct rv__resolver *self, const char *path, const struct r
 /* The plan of a C file, held to the same rules. RV_EINVAL: file->why says what is wrong first. */
 static int judge(struct check *c, struct rv__c_file *file, struct rv__plan **plan, rv_error *err)
 {
-    struct rv__str name = rv__draft_name(file->workflow->draft);
     struct rv__arena arena;
     struct rv__violations bad;
-    assert(c->texts != NULL); /* they were loaded */
-    for (size_t i = 0; i < c->texts->count; i++)
-        if (rv__str_eq(c->texts->items[i].name, name))
-            return rv__fail(&file->why, RV_EINVAL, "workflow '%.*s' is already registered, by %.*s",
-                            RV__ARG(name), RV__ARG(c->texts->items[i].file));
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the number of violations that are kept */
     rv__violations_init(&bad, &arena);
     int rc = rv__plan_compile(file->workflow->draft, &c->resolver, &bad, plan, &file->why);
@@ -191,6 +185,7 @@ static int add_declared(struct check *c, struct rv__definitions *all, rv_error *
 {
     int rc = RV_OK;
     c->texts = all;
+    rv__c_files_refuse_taken(&c->files, all);
     for (size_t i = 0; i < c->files.count && rc == RV_OK; i++) {
         struct rv__c_file *file = c->files.items[i];
         struct rv__plan *plan = NULL;

@@ -30,6 +30,7 @@ struct rv__c_file {
     rv_workflow *workflow;      /* NULL: it was not loaded, or could not be */
     struct rv__draft *stand_in; /* has its name, and nothing else: where it was not to be loaded */
     bool done;                  /* registered, or nothing that could be */
+    bool taken;                 /* another file has the name of its workflow: that was freed */
     rv_error why;               /* code 0: nothing is wrong with it */
     struct rv__buf said;        /* what the compiler printed */
 };
@@ -71,6 +72,8 @@ int rv__c_files_find(const struct rv__c_files *files, struct rv__str name,
                      const struct rv__draft **ret);
 int rv__c_files_find_file(struct rv__c_files *files, const char *path,
                           const struct rv__draft **ret);
+/* Refuse each file whose workflow has the name of another file's: one of `texts`, or an earlier one of `files`. */
+void rv__c_files_refuse_taken(struct rv__c_files *files, const struct rv__definitions *texts);
 /* What is wrong with those that are not done. Errors: RV_ENOMEM. */
 int rv__c_files_complain(const struct rv__c_files *files, struct rv__definitions *to);
 void rv__c_files_done(struct rv__c_files *files);

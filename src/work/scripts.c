@@ -141,6 +141,7 @@ static int take_workflow(struct rv__c_files *files, struct rv__str json, rv_erro
     if (rc == RV_OK) {
         file->workflow->source = file->path;
         file->workflow->replace = files->opts != NULL && files->opts->replace;
+        file->workflow->keep_others = files->opts != NULL && files->opts->keep_others;
         rc = rv__c_file_directory(file);
     }
     if (rc == RV_OK)

@@ -165,8 +165,8 @@ like "disk_usage measures folders in host processes" "$rc $out" \
     '^0 completed: .*"report":\{"result":\{"bytes":6000,"largest":"[^"]*/sizes/b"\}'
 run "$examples/run_file" "$files/disk_usage.c" disk-usage '{"folder":1}'
 is "and has a schema" "$rc" 1
-run "$examples/run_file" "$files/mirror.c" mirror "{\"from\":\"$tmp/sizes/a\",\"to\":\"$tmp/copy\"}"
-is "mirror copies" "$rc $(cmp "$tmp/sizes/a/x" "$tmp/copy/x" && echo same)" "0 same"
+run "$examples/run_file" "$files/copy_folder.c" copy-folder "{\"from\":\"$tmp/sizes/a\",\"to\":\"$tmp/copy\"}"
+is "copy_folder copies" "$rc $(cmp "$tmp/sizes/a/x" "$tmp/copy/x" && echo same)" "0 same"
 run "$examples/run_file" "$files/tree.c" tree-processing
 like "tree is chopped" "$rc $out" '^0 completed: .*"description":"Chopped oak-123"'
 run "$examples/run_file" "$files/stock.c" stock '{}'

@@ -101,6 +101,28 @@ ok "SIGHUP loads the files again" eventually said '.message == "workflow registe
 is "what was broken is told once" "$(count_said '.file == "flows/broken.yaml"')" 1
 rm flows/broken.yaml
 
+# A name belongs to one file, over all paths that are served. It may move to another file.
+mkdir more
+printf 'name: new\nsteps:\n  - say: { value: "another" }\n' >more/again.yaml
+printf 'name: twice\nsteps: [ { it: { value: 1 } } ]\n' >more/twice.yaml
+cat >more/twice.c <<'C'
+#include <rival/rival.h>
+static int it(rv_ctx *c) { (void)c; return 0; }
+RV_WORKFLOW("twice", .steps = RV_STEPS(RV_STEP(it)))
+C
+stop TERM
+ok "a second path is served" serve flows more --store s.db
+ok "a name that another file has is refused, with that file" said '.file == "more/again.yaml" and (.problem | test("already registered.*flows/new.yaml"))'
+ok "and so is a second one in the same path, in C" said '.file == "more/twice.c" and (.problem | test("already registered.*more/twice.yaml"))'
+sed -i 's/name: new/name: newer/' flows/new.yaml
+kill -HUP "$pid"
+ok "the other file gives the name up" eventually said '.message == "workflow registered" and .workflow == "newer"'
+ok "and this one has it" eventually said '.message == "workflow changed" and .workflow == "new" and .file == "more/again.yaml"'
+sed -i 's/name: newer/name: new/' flows/new.yaml
+rm -r more
+stop TERM
+ok "back to one path" serve flows --store s.db
+
 # It dies, and the next one goes on.
 rm -f ran
 run "$rival" run work --run-id w3 --input '{"ms": "0.5"}' --store s.db

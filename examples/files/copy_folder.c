@@ -1,8 +1,8 @@
-/* mirror.c: copy the files of one folder into another, and see that each arrived.
+/* copy_folder.c: copy the files of one folder into another, and see that each arrived.
  *
  * A copy that fails is tried again; one that was copied is not copied again after a crash.
  *
- *     run_file mirror.c '{"from": "photos", "to": "/media/backup/photos"}' */
+ *     run_file copy_folder.c '{"from": "photos", "to": "/media/backup/photos"}' */
 #include <rival/rival.h>
 
 #include <dirent.h>
@@ -96,7 +96,8 @@ static int complain(rv_ctx *c)
     return 0;
 }
 
-RV_WORKFLOW("mirror", .description = "Copy a folder's files, and check them", .on_error = complain,
+RV_WORKFLOW("copy-folder", .description = "Copy a folder's files, and check them",
+            .on_error = complain,
             .input = RV_JSON({ "type" : "object", "required" : [ "from", "to" ] }),
             .steps = RV_STEPS(RV_STEP(prepare),
                               RV_FOREACH(files, .alias = "each", .parallel = true, .concurrency = 2,
