@@ -1,14 +1,14 @@
 /* group.c: the task group of rival/group.h: threads around a manager.
  *
- * The manager (manager.c) owns all state. Instead of a thread with a mailbox, whoever holds `lock`
- * is the manager for the few dozen nanoseconds of one step: same single owner, same order of steps,
- * without two thread hand-overs for each task. ADR 0001 has the reasons and the measurements.
+ * The manager (manager.c) owns all state. Instead of a thread with a mailbox, the thread that holds `lock` acts as
+ * the manager for the few dozen nanoseconds of one step: a single owner and one order of steps, without two thread
+ * switches for each task. ADR 0001 has the reasons and the measurements.
  *
- * A worker reports a finished task and takes the next in one go, so a task costs two visits to the
- * lock: one by who brings it, one by who runs it.
+ * A worker reports a finished task and takes the next under one lock, so a task locks twice: once when it is
+ * submitted, once when it is run.
  *
- * Lock order: a token's lock, then `lock` (tokens tell us under theirs). So no token function is
- * called while `lock` is held. User code (tasks, drop) runs without any lock. */
+ * Lock order: a token's lock, then `lock` (tokens call us under theirs). So no token function is called while
+ * `lock` is held. User code (tasks, drop) runs without any lock. */
 #include <rival/group.h>
 
 #include <assert.h>
@@ -29,16 +29,16 @@ struct worker {
     rv_group *group;
     pthread_t thread;
     pthread_cond_t wake;          /* used while it is on the idle stack */
-    bool called;                  /* taken off the idle stack, to work or to end */
-    struct worker *below, *above; /* among the idle: the last to fall idle is the first to go */
-    struct worker *next;          /* among those that have ended and wait to be joined */
+    bool called;                  /* removed from the idle stack, to work or to end */
+    struct worker *below, *above; /* in the stack of idle threads: last in, first out */
+    struct worker *next;          /* in the list of ended threads that must be joined */
 };
 
-/* A caller that waits in next; on its stack. Each has a condition of its own: a result then wakes one
- * caller, the one that waits longest, and a token the caller it belongs to. (One condition for all,
- * signalled, can also lose a wake-up in glibc before 2.41: its bug 25847.) */
+/* A caller that waits in next; on its stack. Each has its own condition: a result then wakes one caller, the one
+ * that has waited longest, and a token wakes its own caller. (One condition for all can also lose a wake-up in
+ * glibc before 2.41: its bug 25847.) */
 struct waiter {
-    struct rv__cancel_watch watch; /* first: next_given_up() gets from here to the rest */
+    struct rv__cancel_watch watch; /* first: next_given_up() finds the rest from here */
     rv_group *group;
     pthread_cond_t wake;
     struct waiter *next, **link; /* link NULL: not in the queue */
@@ -47,18 +47,18 @@ struct waiter {
 struct rv_group {
     pthread_mutex_t lock;
     struct rv__manager manager;
-    struct waiter *first_waiter, **last_waiter; /* in next, longest first */
-    pthread_cond_t settled; /* nothing is in flight, or nobody is inside: for wait and free */
+    struct waiter *first_waiter, **last_waiter; /* callers in next, longest wait first */
+    pthread_cond_t settled; /* nothing is in flight, or no caller is inside: for wait and free */
     struct worker *idle;    /* top of the stack */
     struct worker *ended;
     size_t callers; /* inside next or wait */
-    bool ending;    /* free has begun: idle threads go */
+    bool ending;    /* free has begun: idle threads end */
 
     rv_cancel *token;
     bool keep_going;
     bool panic_aborts;
     void (*drop)(void *value);
-    void (*on_done)(void *arg, const rv_error *err); /* NULL: results are kept for next */
+    void (*on_done)(void *arg, const rv_error *err); /* NULL: results are queued for next */
 };
 
 static void enter(rv_group *g)
@@ -73,7 +73,7 @@ static void leave(rv_group *g)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* Sleep as the manager: others are it meanwhile. False: the time has passed. */
+/* Sleep, and leave the manager meanwhile. False: the time has passed. */
 static bool leave_until(rv_group *g, pthread_cond_t *cond, int64_t deadline_ns)
 {
     rv__manager_leave(&g->manager);
@@ -104,7 +104,7 @@ static void waiter_remove(rv_group *g, struct waiter *w)
     w->link = NULL;
 }
 
-/* A result came: it is for whoever has waited longest. */
+/* A result is for the caller that has waited longest. */
 static void wake_one(rv_group *g)
 {
     struct waiter *w = g->first_waiter;
@@ -114,7 +114,7 @@ static void wake_one(rv_group *g)
     pthread_cond_signal(&w->wake);
 }
 
-/* No more will come. */
+/* No more results will come. */
 static void wake_all(rv_group *g)
 {
     while (g->first_waiter != NULL)
@@ -153,8 +153,8 @@ static void idle_call(rv_group *g)
     pthread_cond_signal(&w->wake);
 }
 
-/* Signals are the host program's business: its handlers must not run on our threads. Faults are
- * not blocked: they belong to the thread that makes them. */
+/* Signals belong to the host program: its handlers must not run on our threads. Faults are not blocked: they are
+ * raised on the thread that causes them. */
 static int attr_init(pthread_attr_t *attr)
 {
     static const int faults[] = {
@@ -170,7 +170,7 @@ static int attr_init(pthread_attr_t *attr)
     return RV_OK;
 }
 
-/* Make a thread that the manager has counted in already. With or without the lock. */
+/* Start a thread that the manager has already counted. With or without the lock. */
 static int worker_new(rv_group *g)
 {
     pthread_attr_t attr;
@@ -193,11 +193,11 @@ static int worker_new(rv_group *g)
     pthread_attr_destroy(&attr);
 out:
     if (rc < 0)
-        rv__free(w); /* on Linux a condition variable holds nothing that outlives its memory */
+        rv__free(w); /* on Linux a condition variable needs no destroy */
     return rc;
 }
 
-/* Join the threads in the list; they have ended, or are about to. Without the lock. */
+/* Join the threads in the list; they have ended or will soon. Without the lock. */
 static void join_all(struct worker *w)
 {
     while (w != NULL) {
@@ -209,7 +209,7 @@ static void join_all(struct worker *w)
     }
 }
 
-/* Make a thread besides those that are there, and bury those that have ended. */
+/* Start another thread, and join those that have ended. */
 static void hire(rv_group *g)
 {
     struct worker *ended = g->ended;
@@ -218,11 +218,11 @@ static void hire(rv_group *g)
     int rc = worker_new(g);
     join_all(ended);
     enter(g);
-    if (rc != RV_OK) /* those that are there will do it */
+    if (rc != RV_OK) /* the existing threads do the work */
         rv__manager_not_made(&g->manager);
 }
 
-/* Make the first thread, as the manager. Without it the task that waits for it cannot be kept. */
+/* Start the first thread, under the lock. Without it the waiting task cannot be accepted. */
 static int hire_first(rv_group *g)
 {
     enum rv__group_need need = rv__manager_need(&g->manager);
@@ -235,8 +235,8 @@ static int hire_first(rv_group *g)
     return RV_EBUSY;
 }
 
-/* Fetch a thread for the tasks that wait, if one is needed and to be had. Called by the manager;
- * leaves the lock while a thread is made, which takes longer than all the rest. */
+/* Wake or start a thread for the waiting tasks, if one is needed and possible. Called with the lock, which is
+ * released while a thread is started, because that takes long. */
 static void fetch_thread(rv_group *g)
 {
     switch (rv__manager_need(&g->manager)) {
@@ -246,7 +246,7 @@ static void fetch_thread(rv_group *g)
     }
 }
 
-/* Wait for work. False: there was none for long, or the group ends; the thread is counted out. */
+/* Wait for work. False: none for a long time, or the group ends; the thread is no longer counted. */
 static bool stay_idle(rv_group *g, struct worker *w)
 {
     int64_t deadline_ns = rv__deadline_ns(RV_GROUP_IDLE_MS);
@@ -280,10 +280,10 @@ static void run(rv_group *g, struct rv__group_task *task, rv_task *ret)
     else if (!ret->has_message)
         rv__fail(&ret->err, code, "the task failed with code %d", code);
     else
-        ret->err.code = code; /* what was returned stands, should they differ */
+        ret->err.code = code; /* the returned code counts if they differ */
 
-    /* Fired before the result can be seen: who has seen the error finds the group cancelled. Noted
-     * before it is fired: a task that stops because of it does not pass for the first error. */
+    /* The token fires before the result is visible: a caller that has seen the error finds the group cancelled. The
+     * error is stored before the token fires: a task that stops because of it is not the first error. */
     if (code != 0 && !g->keep_going && !rv_cancel_fired(g->token)) {
         enter(g);
         rv__manager_failed(&g->manager, &ret->err);
@@ -294,7 +294,7 @@ static void run(rv_group *g, struct rv__group_task *task, rv_task *ret)
         g->on_done(task->arg, code != 0 ? &ret->err : NULL);
 }
 
-/* The task is over: wake whom that concerns. */
+/* The task has finished: wake the callers that wait for it. */
 static void report(rv_group *g, struct rv__group_task *task, const rv_task *done)
 {
     rv__manager_finish(&g->manager, task, done->value, done->err.code ? &done->err : NULL);
@@ -320,7 +320,7 @@ static void *worker_main(void *arg)
             break;
         if (task == NULL)
             continue;
-        fetch_thread(g); /* for those behind this one */
+        fetch_thread(g); /* for the tasks after this one */
         leave(g);
         run(g, task, &done);
         enter(g);
@@ -357,7 +357,7 @@ rv_group *rv_group_new(const rv_group_opts *opts)
     if (g->token == NULL || rv__cond_init(&g->settled) < 0 ||
         pthread_mutex_init(&g->lock, NULL) != 0) {
         rv_cancel_free(g->token);
-        rv__free(g); /* on Linux, conditions and locks hold nothing that outlives their memory */
+        rv__free(g); /* on Linux, conditions and locks need no destroy */
         return NULL;
     }
     return g;
@@ -393,7 +393,7 @@ size_t rv__group_go_all(rv_group *g, rv_task_fn fn, void *const *args, size_t co
         accepted++;
     }
     if (accepted > 0)
-        fetch_thread(g); /* it fetches the next, while there is more */
+        fetch_thread(g); /* it wakes the next, while there is more */
     leave(g);
     return accepted;
 }
@@ -415,7 +415,7 @@ void rv_group_cancel(rv_group *g, int cause, const char *why)
         rv_cancel_fire(g->token, cause, why);
 }
 
-/* The token of a caller has fired. */
+/* The token of a waiting caller has fired. */
 static void next_given_up(struct rv__cancel_watch *watch)
 {
     struct waiter *w = (struct waiter *)watch;
@@ -425,11 +425,11 @@ static void next_given_up(struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&g->lock);
 }
 
-/* What next answers now; RV_EBUSY: nothing yet, wait. */
+/* The result of next right now; RV_EBUSY: nothing yet, wait. */
 static int next_now(rv_group *g, rv_cancel *by, bool in_time, rv_group_result *out)
 {
     if (rv__manager_take(&g->manager, out)) {
-        if (rv__manager_drained(&g->manager)) /* that was the last: tell the others who wait */
+        if (rv__manager_drained(&g->manager)) /* the last one: wake the other callers */
             wake_all(g);
         return 1;
     }
@@ -440,7 +440,7 @@ static int next_now(rv_group *g, rv_cancel *by, bool in_time, rv_group_result *o
     return in_time ? RV_EBUSY : RV_ETIMEDOUT;
 }
 
-/* Wait for an answer, as the manager. */
+/* Wait for a result. Called with the lock. */
 static int next_wait(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_result *out)
 {
     struct waiter w = { .watch.fired = next_given_up, .group = g };
@@ -450,20 +450,20 @@ static int next_wait(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_re
         return rc;
 
     g->callers++;
-    if (by != NULL) { /* not under our lock; what happens in between is seen below */
+    if (by != NULL) { /* not under our lock; changes in between are seen below */
         leave(g);
         watching = rv__cancel_watch(by, &w.watch);
         enter(g);
     }
     int64_t deadline_ns = rv__deadline_ns(timeout_ms);
     while ((rc = next_now(g, by, in_time, out)) == RV_EBUSY) {
-        if (w.link == NULL) /* again, if another caller was quicker */
+        if (w.link == NULL) /* again, if another caller took the result */
             waiter_push(g, &w);
         in_time = leave_until(g, &w.wake, deadline_ns);
     }
     if (w.link != NULL)
         waiter_remove(g, &w);
-    if (watching) { /* still counted as a caller, so the group is there */
+    if (watching) { /* still counted as a caller, so the group exists */
         leave(g);
         rv__cancel_unwatch(by, &w.watch);
         enter(g);
@@ -481,7 +481,7 @@ int rv_group_next(rv_group *g, int64_t timeout_ms, rv_cancel *by, rv_group_resul
 
     enter(g);
     int rc = next_now(g, by, timeout_ms != 0, out);
-    if (rc == RV_EBUSY) /* as often as not there is no need to wait */
+    if (rc == RV_EBUSY) /* often there is no need to wait */
         rc = next_wait(g, timeout_ms, by, out);
     leave(g);
     return rc;
@@ -508,7 +508,7 @@ int rv_group_wait(rv_group *g, rv_error *err)
     while (rv__manager_inflight(&g->manager) > 0)
         leave_until(g, &g->settled, INT64_MAX);
     rv_error first = g->manager.first_error;
-    if (first.code == 0) { /* still counted as a caller, so the group is there */
+    if (first.code == 0) { /* still counted as a caller, so the group exists */
         leave(g);
         (void)rv_cancel_cause(g->token, &cause); /* not fired: stays 0 */
         first = cause;

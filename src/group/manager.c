@@ -1,4 +1,4 @@
-/* manager.c: what happens in a task group, one step at a time.
+/* manager.c: the steps of a task group.
  *
  *   accept ──▶ queue ──start──▶ running ──finish──▶ results ──take──▶ the caller
  *
@@ -132,7 +132,7 @@ int rv__manager_accept(struct rv__manager *m, rv_task_fn fn, void *arg)
 
 void rv__manager_unaccept(struct rv__manager *m)
 {
-    assert(m->queue.count == 1 && m->threads == 0); /* nobody else can have queued or taken one */
+    assert(m->queue.count == 1 && m->threads == 0); /* no other task was queued or taken */
     task_free(m, list_pop(&m->queue));
     m->accepted--;
     check(m);
@@ -167,7 +167,7 @@ void rv__manager_finish(struct rv__manager *m, struct rv__group_task *task, void
         if (m->first_error.code == 0)
             m->first_error = *err;
         task->err = rv__alloc(sizeof *task->err);
-        if (task->err != NULL) /* else its code and the general text must do */
+        if (task->err != NULL) /* else only its code is left */
             *task->err = *err;
     }
     list_add(&m->results, task);
@@ -196,7 +196,7 @@ bool rv__manager_take(struct rv__manager *m, rv_group_result *out)
 
 void rv__manager_discard(struct rv__manager *m)
 {
-    struct rv__group_task *task = list_pop(&m->results); /* the only one: none is ever kept */
+    struct rv__group_task *task = list_pop(&m->results); /* the only one: results are not stored */
     assert(task != NULL && m->results.first == NULL);
     rv__free(task->err);
     task_free(m, task);
@@ -210,9 +210,8 @@ void rv__manager_close(struct rv__manager *m)
     check(m);
 }
 
-/* One at a time: the thread that comes takes a task and asks again, so that a burst of short tasks
- * is not met by a burst of threads, and a burst of long ones has all its threads after as many
- * thread starts, one behind the other. ADR 0002 has the numbers. */
+/* One thread at a time: the new thread takes a task and asks again. So a burst of short tasks does not start a
+ * burst of threads, and a burst of long ones gets its threads one after the other. ADR 0002 has the numbers. */
 enum rv__group_need rv__manager_need(struct rv__manager *m)
 {
     if (m->queue.count == 0 || m->coming > 0)

@@ -1,4 +1,4 @@
-/* panic.c: tasks from the inside: their error, their token, and the panic boundary.
+/* panic.c: functions for running tasks: their error, their token, and panics.
  *
  * A panic jumps out of the user's function back into rv__task_run(). setjmp without the signal mask
  * costs some ten nanoseconds a task; unwinding would need the user's code to be compiled for it. */
@@ -66,7 +66,7 @@ void rv_panic(const char *fmt, ...)
 
     rv_task *task = current;
     if (task == NULL || task->panic_aborts) {
-        /* The one place where the library prints: nobody is left to return to. */
+        /* The only place where the library prints: there is no caller to return to. */
         fprintf(stderr, "rival: panic%s: %s\n", task ? " in a task" : " outside of any task",
                 err.message);
         abort();
@@ -78,7 +78,7 @@ void rv_panic(const char *fmt, ...)
 
 int rv_task_fail(rv_task *task, int code, const char *fmt, ...)
 {
-    if (code == 0) /* a task that says it failed has failed */
+    if (code == 0) /* a call of rv_task_fail is always a failure */
         code = RV_EFAILED;
     if (task == NULL)
         return code;

@@ -1,7 +1,7 @@
-/* api.c: from a request to its answer: find the route, check who asks and what was given, call it.
+/* api.c: answers a request: finds the route, checks role and parameters, calls the handler.
  *
- * Everything that a route accepts is in its row of the table (routes.c), and is checked here, so that
- * handlers see only what is as it should be, and /openapi.json, made from the same rows, tells the truth. */
+ * Everything that a route accepts is in its row of the table (routes.c) and checked here. So handlers get only
+ * valid values, and /openapi.json, made from the same rows, is correct. */
 #include "server/api.h"
 
 #include <assert.h>
@@ -12,10 +12,10 @@
 #include "base/id.h"
 
 enum {
-    ARENA_BYTES = 1 << 20,     /* of decoded paths and queries, which are shorter */
-    ANSWER_BYTES = 0x7fffffff, /* bounded by what the engine gives */
+    ARENA_BYTES = 1 << 20,     /* for decoded paths and queries, which are shorter */
+    ANSWER_BYTES = 0x7fffffff, /* bounded by the engine's results */
     PIECE_BYTES = 256 << 10,   /* of a document in memory; the rest of it is in a file */
-    SMALL_BYTES = 4 << 10,     /* needs no room: what was done must be told, whatever else waits */
+    SMALL_BYTES = 4 << 10,     /* needs no reservation: a change must be reported in any case */
     DETAIL_BYTES = 700,
 };
 
@@ -121,7 +121,7 @@ static bool is_name(struct rv__str part)
     return part.len > 2 && part.at[0] == '{';
 }
 
-/* The part up to the next slash, which is taken too. */
+/* The part up to the next slash, which is removed too. */
 static struct rv__str next_part(struct rv__str *path)
 {
     const char *slash = memchr(path->at, '/', path->len);
@@ -132,7 +132,7 @@ static struct rv__str next_part(struct rv__str *path)
     return part;
 }
 
-/* Does the path have this form? The parts that names stand for are in `raw`, still encoded. */
+/* Does the path match the form? The parts for names are in `raw`, still encoded. */
 static bool matches(const char *form, const char *path, struct rv__str raw[RV__API_PARTS])
 {
     struct rv__str forms = rv__str(form + 1), parts = rv__str(path);
@@ -216,7 +216,7 @@ static bool may_call(struct rv__api_call *call)
     return false;
 }
 
-/* What an execution reads goes through its scope, and is recorded first (rv_read_as). */
+/* Reads by an execution need the permission of its scope, and are recorded first (rv_read_as). */
 static bool in_scope(struct rv__api_call *call)
 {
     const struct rv__route *route = call->route;
@@ -243,7 +243,7 @@ static bool in_scope(struct rv__api_call *call)
     return rc == RV_OK;
 }
 
-/* A call that changes something would wait for a store that refuses: better to be told so. */
+/* A change would wait for a store that refuses writes: refuse it instead. */
 static bool can_change(struct rv__api_call *call)
 {
     rv_health health;
@@ -268,7 +268,7 @@ static void no_room(struct rv__api_call *call)
                    "no memory for the answer: too many answers wait to be read; try again later");
 }
 
-/* To the end of the file, which is made if need be. On failure the answer is there. */
+/* Append to the file, which is created if necessary. On failure the answer is complete. */
 static void to_file(struct rv__api_call *call, struct rv__str bytes)
 {
     struct rv__room *room = call->request->room;
@@ -316,7 +316,7 @@ void rv__api_put_value(struct rv__api_call *call, const char *key, const char *j
     to_file(call, value);
 }
 
-/* What is in the file, and the rest: all of it there. */
+/* Move the rest to the file, and answer with it. */
 static void finish_file(struct rv__api_call *call)
 {
     empty_out(call);
@@ -327,7 +327,7 @@ static void finish_file(struct rv__api_call *call)
     call->answer->file = call->file.file;
     call->answer->room = call->request->room;
     call->answer->held[RV__ROOM_DISK] = call->in_file;
-    call->file.file = -1; /* the answer's now */
+    call->file.file = -1; /* owned by the answer now */
     call->in_file = 0;
 }
 
@@ -349,7 +349,7 @@ static void finish_memory(struct rv__api_call *call)
     }
 }
 
-/* What the handler wrote is the answer, unless it said another. */
+/* Make the handler's output the answer, unless it already set another. */
 static void finish(struct rv__api_call *call)
 {
     const struct rv__route *route = call->route;
@@ -384,7 +384,7 @@ void rv__api_handle(rv_engine *engine, const struct rv__api_request *request,
         call.route->handle(&call);
         finish(&call);
     }
-    if (call.in_file > 0) /* it became another answer */
+    if (call.in_file > 0) /* another answer replaced it */
         rv__room_give(request->room, RV__ROOM_DISK, call.in_file);
     rv__outfile_done(&call.file);
     rv__buf_done(&call.out);

@@ -1,5 +1,5 @@
-/* assets.c: the files of the web UI, which are in the program. Paths are names in a table, compared as
- * they came: there is no file system behind them, and nothing to climb out of. */
+/* assets.c: the files of the web UI, embedded in the program. Paths are looked up in a table: no file system is
+ * involved. */
 #include <string.h>
 
 #include "server/transport.h"
@@ -29,7 +29,7 @@ const struct rv__asset *rv__asset_find(const char *path, bool page)
     if (strncmp(path, files, sizeof files - 1) == 0)
         return NULL;
     if (page ||
-        strchr(strrchr(path, '/'), '.') == NULL) /* the UI's own routes, ids with dots too */
+        strchr(strrchr(path, '/'), '.') == NULL) /* the UI's own routes, also ids with dots */
         return find("/index.html");
     return NULL;
 }

@@ -1,4 +1,4 @@
-/* attachments.c: what the attempts of a run's states left. */
+/* attachments.c: the attachments of the attempts of a run's states. */
 #include "server/api.h"
 
 const char *const rv__attachment_status_names[] = { "init",    "running", "finished",

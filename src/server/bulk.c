@@ -1,7 +1,7 @@
-/* bulk.c: the same for many runs: all that a list would have, a piece with each call.
+/* bulk.c: one action for many runs: all that a list would have, one piece per call.
  *
- * A piece is bounded (`limit`), and its answer says where the next begins: so there is progress, whoever asks can
- * stop at any time, and nothing is kept here in between. What one run refuses is told, and the others go on. */
+ * A piece is limited (`limit`), and its answer says where the next one begins. So there is progress, the client can
+ * stop at any time, and no state is needed here. If a run refuses, this is reported, and the others continue. */
 #include <string.h>
 
 #include "base/error.h"
@@ -35,7 +35,7 @@ static enum bulk_end cancel_one(struct bulk *bulk, const rv_run_state *run, rv_e
     return rc < 0 ? BULK_FAILED : BULK_DONE;
 }
 
-/* With the same input, by the definition that is registered now. The list has only the beginning of the input. */
+/* Start it again with the same input and the current definition. The list has only the beginning of the input. */
 static enum bulk_end start_again(struct bulk *bulk, const rv_run_state *run, rv_error *err)
 {
     rv_engine *engine = bulk->call->engine;
@@ -44,7 +44,7 @@ static enum bulk_end start_again(struct bulk *bulk, const rv_run_state *run, rv_
     if (!has_ended(run))
         return BULK_UNCHANGED;
     int rc = rv_list(engine, RV_QUERY(.run_id = run->run_id), &row, err);
-    if (rc == RV_OK && row->count == 0) /* retention has removed it meanwhile */
+    if (rc == RV_OK && row->count == 0) /* retention has deleted it meanwhile */
         rc = rv__fail(err, RV_ENOTFOUND, "there is no run '%s' any more", run->run_id);
     if (rc == RV_OK)
         rc = rv_run(engine, run->workflow, *row->runs[0].input != '\0' ? row->runs[0].input : NULL,
@@ -168,7 +168,7 @@ void rv__api_overview(struct rv__api_call *call)
     rv_error err;
     int rc = rv_overview(call->engine, &overview, &err);
     if (rc == RV_OK) {
-        rv__buf_add(&call->out, overview, strlen(overview) - 1); /* without its brace */
+        rv__buf_add(&call->out, overview, strlen(overview) - 1); /* without its closing brace */
         rv__buf_text(&call->out, ",\"counts\":");
         rc = put_counts(call, &err);
     }

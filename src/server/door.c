@@ -1,9 +1,9 @@
-/* door.c: who may come in, and stay: tokens, and sessions of browsers that logged in with one.
+/* door.c: access: tokens, and sessions of browsers that logged in with one.
  *
- * A session belongs to the token that it began with: it ends when that is withdrawn, and has the role
- * that the token has now. What lasts longer than a request (a stream, a wait) asks again and again
- * whether it may stay, so who is out is out everywhere. Of a session's name, as of a token, only the
- * hash is kept. Sessions live in memory: a restart logs everybody out. */
+ * A session belongs to its token: it ends when the token is removed, and has the token's current role. Anything
+ * longer than a request (a stream, a wait) checks regularly whether it may continue, so a removed token loses
+ * access everywhere. Only hashes of tokens and of session names are stored. Sessions are in memory: a restart ends
+ * all of them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,10 +12,10 @@
 #include "base/random.h"
 #include "server/transport.h"
 
-enum { SESSION_MS = 12 * 3600 * 1000 }; /* a working day: then the token is asked for again */
+enum { SESSION_MS = 12 * 3600 * 1000 }; /* a working day: then the token is needed again */
 
 struct rv__session {
-    uint64_t number; /* its place is number % max; 0: a free place */
+    uint64_t number; /* its place is number % max; 0: free */
     enum rv__role role;
     int64_t until_ms;
     char name[RV__SHA256_HEX], token[RV__SHA256_HEX];
@@ -93,7 +93,7 @@ bool rv__door_token(struct rv__door *door, struct rv__str token, struct rv__who 
     return true;
 }
 
-/* 256 bits from the system: nobody guesses that. */
+/* 256 random bits from the system. */
 static int make_name(char ret[RV__SESSION_SIZE], rv_error *err)
 {
     for (int i = 0; i < 4; i++) {
@@ -106,8 +106,8 @@ static int make_name(char ret[RV__SESSION_SIZE], rv_error *err)
     return RV_OK;
 }
 
-/* Where a new session of this token goes: a free place or, of those of the token if it has too many, else of
- * all, that of the one that would end first. */
+/* The place for a new session of this token: a free one; else the oldest session of the token if it has too many;
+ * else the oldest of all. */
 static size_t place_for(const struct rv__door *door, const char *token, int64_t now_ms)
 {
     size_t of_all = 0, of_token = 0, count = 0;
@@ -183,7 +183,7 @@ void rv__door_end(struct rv__door *door, struct rv__str name, int64_t now_ms)
 bool rv__door_holds(struct rv__door *door, const struct rv__who *who, int64_t now_ms)
 {
     bool holds;
-    if (who->token[0] == '\0') /* nobody was asked for one */
+    if (who->token[0] == '\0') /* no tokens are used */
         return true;
     pthread_mutex_lock(&door->lock);
     if (who->session != 0) {

@@ -1,4 +1,4 @@
-/* given.c: what a request gives: its query and its body, held to the tables of its route. */
+/* given.c: parses the query and the body of a request, and checks them by the tables of its route. */
 #include <assert.h>
 #include <ctype.h>
 #include <strings.h>
@@ -29,7 +29,7 @@ const char *rv__api_decode(struct rv__arena *arena, struct rv__str text, bool pl
         if (c == '%') {
             int high = i + 2 < text.len ? hex(text.at[i + 1]) : -1;
             int low = high >= 0 ? hex(text.at[i + 2]) : -1;
-            if (low < 0 || (high == 0 && low == 0)) /* a NUL is in no name and no text */
+            if (low < 0 || (high == 0 && low == 0)) /* NUL is never allowed */
                 return NULL;
             c = (char)(high * 16 + low);
             i += 2;
@@ -79,7 +79,7 @@ int64_t rv__api_int(const struct rv__api_call *call, const char *name)
                : call->route->params[find_param(call->route->params, rv__str(name))].fallback;
 }
 
-/* The names there are, for a message: "a, b, c". */
+/* The known names, for a message: "a, b, c". */
 static void put_names(struct rv__buf *out, const struct rv__param *list)
 {
     if (list == NULL || list[0].name == NULL)
@@ -94,7 +94,7 @@ static void put_choices(struct rv__buf *out, const struct rv__param *param)
         rv__buf_fmt(out, "%s%s", i > 0 ? ", " : "", param->choices[i]);
 }
 
-/* What `param` has to be, for a message. */
+/* What `param` must be, for a message. */
 static void put_kind(struct rv__buf *out, const struct rv__param *param)
 {
     switch (param->kind) {
@@ -187,7 +187,7 @@ static bool read_pair(struct rv__api_call *call, struct rv__str pair)
     int i = find_param(call->route->params, rv__str(name));
     if (i < 0)
         return refuse_unknown(call, name);
-    if (*text == '\0') /* a form that was not filled in */
+    if (*text == '\0') /* an empty form field */
         return true;
     struct rv__given *given = &call->params[i];
     if (given->given) {
@@ -230,14 +230,14 @@ bool rv__api_read_query(struct rv__api_call *call)
 /* "application/json", with parameters or without; also what ends in "+json". */
 static bool is_json_type(const char *type)
 {
-    if (type == NULL) /* nobody says: it is read as JSON, and refused if it is none */
+    if (type == NULL) /* not given: it is parsed as JSON, and refused if it is not */
         return true;
     size_t len = strcspn(type, "; \t");
     return (len == 16 && strncasecmp(type, "application/json", 16) == 0) ||
            (len > 5 && strncasecmp(type + len - 5, "+json", 5) == 0);
 }
 
-/* What is wrong with a body, one finding. */
+/* Refuse a body with one violation. */
 static void refuse_member(struct rv__api_call *call, const char *name, const char *message)
 {
     struct rv__buf path;
@@ -254,7 +254,7 @@ static bool take_member(struct rv__api_call *call, const struct rv__param *param
                         struct rv__str value, struct rv__given *ret)
 {
     struct rv__str text;
-    if (param->kind != PARAM_JSON && rv__json_type(value) == RV__JSON_NULL) /* as if not there */
+    if (param->kind != PARAM_JSON && rv__json_type(value) == RV__JSON_NULL) /* like absent */
         return true;
     ret->given = true;
     ret->json = value;

@@ -1,11 +1,10 @@
-/* guard.c: is a request meant for us, and from whom a browser says it is?
+/* guard.c: is a request addressed to us, and does a browser send it from our own pages?
  *
- * Two attacks need no token, only a page that somebody opens in a browser on this machine. DNS
- * rebinding: the page's own name is made to mean our address, and its scripts then may read what we
- * answer. So a request must call us by an address, which no DNS stands behind, or by a name of this
- * machine. Cross-site requests: the page posts to us, with the browser's cookies. So a request that
- * changes something, or that a script of another origin makes, must come from our own pages; what
- * browsers say about that (Origin, Sec-Fetch-Site) a script cannot change. Programs say neither. */
+ * Two attacks need no token, only a page that is opened in a browser on this machine. DNS rebinding: the page's
+ * host name is changed to our address, so that its scripts may read our answers. So a request must use an address,
+ * or a name of this machine, as its host. Cross-site requests: the page posts to us, with the browser's cookies. So
+ * a request that changes something, or that a script of another origin makes, must come from our own pages;
+ * browsers say so in headers (Origin, Sec-Fetch-Site) that a script cannot change. Other programs send neither. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
@@ -23,7 +22,7 @@ static bool ends_in(struct rv__str s, const char *tail)
     return s.len > len && strncasecmp(s.at + s.len - len, tail, len) == 0;
 }
 
-/* NAME, NAME:PORT, [V6], [V6]:PORT. The name without brackets; "none": it is not well-formed. */
+/* NAME, NAME:PORT, [V6], [V6]:PORT. The name without brackets; "none": malformed. */
 static struct rv__str host_name(struct rv__str host, bool *is_v6)
 {
     static const struct rv__str none = { NULL, 0 };
@@ -69,7 +68,7 @@ bool rv__guard_host(struct rv__str host, const char *const *names)
         return true;
     if (v6)
         return false;
-    if (name.at[name.len - 1] == '.') /* written in full */
+    if (name.at[name.len - 1] == '.') /* a fully qualified name */
         name.len--;
     if (same_word(name, "localhost") || ends_in(name, ".localhost"))
         return true;
@@ -79,7 +78,7 @@ bool rv__guard_host(struct rv__str host, const char *const *names)
     return false;
 }
 
-/* The scheme is not compared: behind a proxy that speaks TLS the browser's differs from ours. */
+/* The scheme is not compared: behind a TLS proxy the browser's differs from ours. */
 bool rv__guard_same_origin(struct rv__str origin, struct rv__str host)
 {
     static const char *const schemes[] = { "http://", "https://" };

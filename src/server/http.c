@@ -1,13 +1,13 @@
-/* http.c: from a connection to a request, and from the request to who answers it.
+/* http.c: reads requests from connections, and passes them on to be answered.
  *
- * An exchange is one request and its answer. It is made when the first line has come, and freed when
- * the answer is out or the connection gone:
+ * An exchange is one request and its answer. It is created with the first line of the request, and freed when the
+ * answer was sent or the connection is closed:
  *
  *   HEAD ──let in──▶ BODY ──all here──▶ WORKING ──a worker has answered──▶ ANSWERED
  *     └──refused─────────└──a file, a log-in───────────────────────────────────▲
  *
- * While it is WORKING its connection is suspended, so libmicrohttpd leaves both alone, and they are the
- * worker's. There is one thread for all sockets; nothing here waits. */
+ * While it is WORKING, its connection is suspended: libmicrohttpd does not touch either, and they belong to the
+ * worker. There is one thread for all sockets; nothing here waits. */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -21,9 +21,9 @@
 enum {
     URI_BYTES = 8 << 10,
     HEAD_BYTES = 24 << 10,       /* of all headers */
-    CONNECTION_BYTES = 40 << 10, /* of a connection: its request's head, and pieces of its answer */
+    CONNECTION_BYTES = 40 << 10, /* of a connection: request headers, and pieces of its answer */
     HEADER_EXTRA = 4,            /* ": " and the end of the line */
-    DISCARD_FACTOR = 4, /* a body that is too long is read on for so many times the limit */
+    DISCARD_FACTOR = 4, /* a body that is too long is read up to this many times the limit */
 };
 
 static bool is(const char *text, const char *other)
@@ -38,7 +38,7 @@ void rv__exchange_worked(struct rv__exchange *x)
     MHD_resume_connection(x->connection);
 }
 
-/* What the body is. `curl -d` says that it is a form, and people mean JSON; a page that posts a form has an
+/* The type of the body. `curl -d` says that it is a form although JSON is meant; a page that posts a form has an
  * Origin. */
 static const char *type_of(const struct rv__headers *h)
 {
@@ -76,7 +76,7 @@ static void open_stream(struct rv__exchange *x)
 {
     rv_error err;
     const char *after = x->headers.last_event_id;
-    if (after != NULL && *after == '\0') /* nothing seen yet */
+    if (after != NULL && *after == '\0') /* no event seen yet */
         after = NULL;
     if (after == NULL && x->answer.from_oldest)
         after = "0.0"; /* before every event */
@@ -86,7 +86,7 @@ static void open_stream(struct rv__exchange *x)
         rv__api_problem(status_of(rc), NULL, err.message, &x->answer);
 }
 
-/* Nobody here would learn of the run's end: whoever comes next does. */
+/* This server will not see the run's end: the client must ask the next one. */
 static void wait_elsewhere(struct rv__exchange *x)
 {
     rv__api_answer_done(&x->answer);
@@ -103,7 +103,7 @@ static void wait_is_over(struct rv__exchange *x)
                    &x->answer);
 }
 
-/* Wait for the run. True: not at all, there is an answer; else the waiter's job has the exchange. */
+/* Wait for the run. True: there is an answer already; else the waiter's job owns the exchange. */
 static bool begin_wait(struct rv__exchange *x)
 {
     struct rv__api_request request = request_of(x);
@@ -117,7 +117,7 @@ static bool begin_wait(struct rv__exchange *x)
             wait_is_over(x);
         return true;
     }
-    rv__api_handle(x->server->engine, &request, &again); /* it may have ended before we listened */
+    rv__api_handle(x->server->engine, &request, &again); /* the run may have ended before */
     if (again.kind != RV__ANSWER_WAIT) {
         rv__hub_unwait(x->server->hub, &x->waiter);
         rv__api_answer_done(&x->answer);
@@ -125,7 +125,7 @@ static bool begin_wait(struct rv__exchange *x)
         return true;
     }
     rv__api_answer_done(&again);
-    rv__hub_sleep(x->server->hub, &x->waiter); /* x may be gone behind this */
+    rv__hub_sleep(x->server->hub, &x->waiter); /* x may be freed after this */
     return false;
 }
 
@@ -158,7 +158,7 @@ static void run_request(struct rv__job *job)
     case RV__ANSWER_WHOLE:
     case RV__ANSWER_LOGIN:
     case RV__ANSWER_LOGOUT:
-    case RV__ANSWER_SESSION: break; /* the last three: open addresses, which do not come here */
+    case RV__ANSWER_SESSION: break; /* the last three do not get here: their paths need no worker */
     case RV__ANSWER_EVENTS:
         if (is(x->method, "HEAD"))
             rv__api_problem(MHD_HTTP_METHOD_NOT_ALLOWED, NULL,
@@ -199,7 +199,7 @@ enum MHD_Result rv__exchange_hand_over(struct rv__exchange *x, void (*run)(struc
 
 /* --------------------------------------------------------------------------------- requests --- */
 
-/* A token, as HTTP has it. A name with a space behind it is one header to us and another to a proxy. */
+/* Is it an HTTP token? A name with a space after it would be read differently by proxies. */
 static bool is_name(const char *name)
 {
     return *name != '\0' && name[strspn(name, "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyz"
@@ -263,7 +263,7 @@ static bool is_visible(const char *text)
     return true;
 }
 
-/* What HTTP itself leaves open, and proxies read one way and we might another. 0: nothing. */
+/* Requests that HTTP leaves ambiguous, so that proxies might read them differently. 0: fine. */
 static int malformed(const struct rv__exchange *x, const char **why)
 {
     const struct rv__headers *h = &x->headers;
@@ -303,7 +303,7 @@ static int too_much(const struct rv__exchange *x, const char **why)
     return 0;
 }
 
-/* The head is here. 0: let the rest come; else the status of the refusal. */
+/* Check the headers. 0: read the body; else the status of the refusal. */
 static int let_in(struct rv__exchange *x, const char **why)
 {
     bool reads = is(x->method, "GET") || is(x->method, "HEAD");
@@ -349,7 +349,7 @@ static enum MHD_Result begin(struct rv__exchange *x, const char *method)
         return rv__respond_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, "the server is shutting down");
     int status = let_in(x, &why);
     if (status == MHD_HTTP_UNAUTHORIZED && x->headers.authorization == NULL)
-        return rv__respond_problem(x, status, why); /* not logged in yet: nothing to warn of */
+        return rv__respond_problem(x, status, why); /* not logged in yet: no warning */
     if (status != 0)
         return rv__respond_refused(x, status, why);
     return MHD_YES; /* an answer before the body would close the connection */
@@ -369,7 +369,7 @@ static enum MHD_Result answer_file(struct rv__exchange *x)
     return rv__respond_asset(x);
 }
 
-/* Without a worker: is it alive, and who may come in, is answered also when all of them are busy. */
+/* Answered on this thread: health and log-in work even when all workers are busy. */
 static enum MHD_Result answer_open(struct rv__exchange *x)
 {
     struct rv__api_request request = request_of(x);
@@ -442,7 +442,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *connection, 
                                  : rv__respond_whole(x);
     case RV__EXCHANGE_ANSWERED: break;
     }
-    *len = 0; /* the rest of a body that was refused */
+    *len = 0; /* ignore the rest of a refused body */
     return MHD_YES;
 }
 
@@ -453,7 +453,7 @@ static void *on_uri(void *arg, const char *uri, struct MHD_Connection *connectio
     struct rv__server *server = arg;
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(
         connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    size_t len = strnlen(uri, URI_BYTES + 1); /* one byte too many: refused by that */
+    size_t len = strnlen(uri, URI_BYTES + 1); /* one byte more than allowed: then it is refused */
     struct rv__exchange *x;
     if (info == NULL || info->socket_context == NULL)
         return NULL;
@@ -567,9 +567,9 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         { MHD_OPTION_END, 0, NULL },
     };
     struct MHD_OptionItem none[] = { { MHD_OPTION_END, 0, NULL } };
-    /* Not strict: what that refuses (no Host, spaces in the target), with a page of its own or none, malformed()
-     * refuses, with a problem. The library has no other say in its own answers: docs/reference/server.md
-     * lists those that are left. */
+    /* Not strict: malformed() refuses the same requests (no Host, spaces in the target), but with a problem
+     * document instead of the library's own page. The library's own answers cannot be changed:
+     * docs/reference/server.md lists those that remain. */
     const int strict = 0;
     if (server->at.v6)
         flags |= MHD_USE_IPv6;
@@ -577,7 +577,7 @@ int rv__http_start(struct rv__server *server, rv_error *err)
         flags |= MHD_USE_TLS;
     server->daemon = MHD_start_daemon(
         flags, 0, on_accept, server, on_request,
-        server, /* the logger first: it tells of the rest */
+        server, /* the logger first: it reports errors of the rest */
         MHD_OPTION_EXTERNAL_LOGGER, on_message, server, MHD_OPTION_LISTEN_SOCKET,
         (MHD_socket)server->at.fd, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned)server->limits.connections + 1, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
@@ -592,7 +592,7 @@ int rv__http_start(struct rv__server *server, rv_error *err)
             server->tls
                 ? "the HTTP server did not start: do --tls-cert and --tls-key belong together?"
                 : "the HTTP server did not start");
-    server->at.fd = -1; /* libmicrohttpd's */
+    server->at.fd = -1; /* libmicrohttpd owns it now */
     return RV_OK;
 }
 

@@ -1,21 +1,19 @@
-/* hub.c: one reader of the feed for all who follow it: streams of events, and clients that wait for a
- * run's end.
+/* hub.c: one reader of the feed for all followers: streams of events, and clients that wait for the end of a run.
  *
- * Two hundred clients must not be two hundred readers of the store. The follower thread reads the feed
- * of all runs once, makes the text of each event once, and keeps the last of them in a ring. A stream
- * is a number of a record in it: memory of its own it needs for what is halfway out only. One whose
- * number has left the ring is *behind*: a worker reads a piece for it from the store, where everything
- * is, and so on until there is no more; then it joins the ring again (stream.c). So a slow reader costs
- * a buffer of bounded size, and the time of those who are not slow is not its business.
+ * Two hundred clients must not be two hundred readers of the store. The follower thread reads the feed of all runs
+ * once, makes the text of each event once, and keeps the latest in a ring. A stream is a position in the ring; it
+ * needs its own memory only for what it is sending. A stream whose position has left the ring is *behind*: a worker
+ * reads one piece after the other for it from the store, until nothing is left; then it joins the ring again
+ * (stream.c). So a slow client costs a buffer of limited size, and does not slow down others.
  *
  *   in the ring ──its record leaves──▶ behind ──a piece──▶ behind ──nothing left──▶ in the ring
  *
- * Joining misses nothing: the ring's end is looked up before the store is read to its end, so all that
- * comes before it has been read from the store; and what the stream has seen already (its position) is
- * passed over. Nobody follows: there is no feed, and the engine does no work for us.
+ * Joining misses nothing: the end of the ring is noted before the store is read to its end, so everything before it
+ * was read from the store; events that the stream has already seen (by its position) are skipped. Without followers
+ * there is no feed, and the engine does no work for us.
  *
- * Everything here is under one lock but the feed, which is the follower's while it is open, and what a
- * worker reads for a stream that is behind. */
+ * Everything is under one lock, except the feed, which the follower uses while it is open, and what a worker reads
+ * for a stream that is behind. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,11 +26,11 @@
 #include "server/hub.h"
 
 enum {
-    PACE_MS = 10,     /* streams are woken so often at most: what comes meanwhile goes together */
-    BATCH = 512,      /* or when so many events came */
-    LINGER_MS = 5000, /* the feed stays open so long without followers: a page is reloaded */
-    LOOK_MS = 1000,   /* how often clients are looked at that may have gone, or must go */
-    RETRY_MS = 100,   /* after the store has failed */
+    PACE_MS = 10,     /* streams are woken at most this often */
+    BATCH = 512,      /* or after this many events */
+    LINGER_MS = 5000, /* the feed stays open this long without followers: a page may be reloaded */
+    LOOK_MS = 1000,   /* how often to look for clients that have gone, or have lost access */
+    RETRY_MS = 100,   /* after an error of the store */
     REST_MS = 1000,   /* to read what is on disk, at the end */
 };
 
@@ -73,7 +71,7 @@ static void drop_oldest(struct rv__hub *hub)
     rv__record_unref(r);
 }
 
-/* What comes next does not follow what was there: everybody is behind. */
+/* The next record does not follow the last one: all streams are behind. */
 static void break_ring(struct rv__hub *hub)
 {
     while (hub->tail < hub->head)
@@ -182,7 +180,7 @@ int rv__hub_open(struct rv__hub *hub, rv_error *err)
     return RV_OK;
 }
 
-/* With the lock, which is given back meanwhile: closing takes a moment. */
+/* Called with the lock, which is released meanwhile: closing takes a moment. */
 static void close_feed(struct rv__hub *hub)
 {
     rv_feed *feed = hub->feed;
@@ -203,7 +201,7 @@ static void take_event(struct rv__hub *hub, const rv_event *event, struct rv__re
 {
     hub->seq = event->seq;
     hub->index = event->index;
-    if (r == NULL) { /* no memory for it: it is on disk */
+    if (r == NULL) { /* no memory: it is still on disk */
         break_ring(hub);
         fire_all_waiters(hub);
     } else {
@@ -230,7 +228,7 @@ static void no_event(struct rv__hub *hub, int rc)
             pause_until(hub, due);
         else
             wake_streams(hub);
-    } else if (rc == RV_ENOTFOUND) { /* retention took what had not been read */
+    } else if (rc == RV_ENOTFOUND) { /* retention deleted events before they were read */
         close_feed(hub);
         fire_all_waiters(hub);
         wake_streams(hub);
@@ -244,7 +242,7 @@ static void no_event(struct rv__hub *hub, int rc)
     }
 }
 
-/* At the end: what is on disk already, so that streams tell of it too. With the lock, which is given back
+/* At the end, read what is already on disk, so that streams send it too. Called with the lock, which is released
  * meanwhile. */
 static void read_rest(struct rv__hub *hub)
 {
@@ -338,21 +336,20 @@ void rv__hub_sleep(struct rv__hub *hub, struct rv__waiter *w)
     bool fired = w->fired;
     w->held = false;
     pthread_mutex_unlock(&hub->lock);
-    if (fired) /* nobody else knows it any more; this is a worker's thread too */
+    if (fired) /* no other thread knows it now; this is a worker's thread too */
         w->job.run(&w->job);
 }
 
 /* ------------------------------------------------------------------------------------- time --- */
 
-/* Who does not answer any more is known by its socket; while a connection is suspended nobody else
- * looks at it. */
+/* Clients that have gone are found by their sockets; nothing else looks at a suspended connection. */
 static void look_for_gone(struct rv__hub *hub)
 {
     size_t count = 0, i = 0;
     struct pollfd *fds = rv__zalloc(hub->followers + 1, sizeof *fds);
     struct rv__waiter *next;
     if (fds == NULL)
-        return; /* next time */
+        return; /* try again next time */
     for (struct rv__stream *s = hub->streams; s != NULL; s = s->next)
         if (s->suspended)
             fds[count++] = (struct pollfd){ .fd = s->fd, .events = POLLRDHUP };
@@ -377,7 +374,7 @@ static void look_for_gone(struct rv__hub *hub)
     rv__free(fds);
 }
 
-/* Who has logged out, or whose token was withdrawn, sees nothing more. */
+/* End streams and waits of sessions that have ended and of removed tokens. */
 static void turn_out(struct rv__hub *hub, int64_t now_ms)
 {
     struct rv__waiter *next;

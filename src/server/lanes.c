@@ -1,18 +1,18 @@
-/* lanes.c: threads that call the engine, so that the one with the sockets never waits.
+/* lanes.c: threads that call the engine, so that the thread with the sockets never waits.
  *
- * Writes share commits when several are under way, so their lane is the widest. When the store refuses,
- * writes wait until it heals: they fill their own lane, and reading goes on.
+ * Concurrent writes share commits, so their lane has the most threads. If the store refuses writes, they wait in
+ * their own lane, and reads continue.
  *
- * A thread without work has a condition of its own to sleep on: with several on one, glibc before 2.41
- * can lose a wake-up (its bug 25847), and a request would lie there until the next one comes. The last
- * to fall asleep is woken first: its stack is still in the cache. */
+ * Each idle thread sleeps on its own condition: with several on one, glibc before 2.41 can lose a wake-up (its bug
+ * 25847), and a request would wait for the next one. The thread that fell asleep last is woken first: its stack is
+ * still in the cache. */
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
 #include "server/transport.h"
 
-enum { WAITING_MAX = 1024 }; /* in one lane; beyond it a client had better come again */
+enum { WAITING_MAX = 1024 }; /* in one lane; further requests are refused */
 
 static const struct {
     const char *name; /* of its threads */
@@ -46,7 +46,7 @@ struct rv__lanes {
     struct lane lanes[RV__LANES];
 };
 
-/* Wake one. With the lock. */
+/* Wake one thread. Called with the lock. */
 static void wake(struct lane *lane)
 {
     struct sleeper *s = lane->sleepers;
@@ -57,7 +57,7 @@ static void wake(struct lane *lane)
     pthread_cond_signal(&s->wake);
 }
 
-/* With the lock, which is given back meanwhile. */
+/* Called with the lock, which is released meanwhile. */
 static void sleep_in(struct lane *lane, struct sleeper *s)
 {
     s->woken = false;

@@ -1,13 +1,13 @@
-/* login.c: who asks: a token with the request, or a session that began with one. */
+/* login.c: identifies the caller: by a token in the request, or by a session. */
 #include <string.h>
 #include <strings.h>
 
 #include "base/error.h"
 #include "server/exchange.h"
 
-/* A wrong token is refused either way; many of them from one address are told to wait. The right one always
- * opens: else anybody at that address (a proxy's, or this machine's) could lock its owner out. Guessing is
- * hopeless for a token that is long enough, and beyond this machine a shorter one is not taken. */
+/* A wrong token is always refused; many of them from one address get another status. The right one is always
+ * accepted: otherwise anybody at that address (a proxy's, or this machine's) could lock its owner out. A token that
+ * is long enough cannot be guessed, and shorter ones are allowed on this machine only. */
 static int wrong_token(struct rv__exchange *x, const char **why)
 {
     if (rv__visit_wrong_token(&x->server->visits, x->visit)) {
@@ -30,7 +30,7 @@ static enum MHD_Result log_in(struct rv__exchange *x)
     struct rv__server *server = x->server;
     const char *why;
     rv_error err;
-    if (!server->auth) /* nobody is asked, and everybody is somebody already */
+    if (!server->auth) /* no tokens are used: everybody is logged in */
         return tell_session(x);
     if (!rv__door_token(&server->door, (struct rv__str){ x->answer.body, x->answer.length },
                         &x->who)) {
@@ -59,7 +59,7 @@ enum MHD_Result rv__login_answer(struct rv__exchange *x)
     return x->answer.kind == RV__ANSWER_LOGOUT ? log_out(x) : tell_session(x);
 }
 
-/* An execution's token is not looked up here: whether it is valid is asked with what it wants to read. */
+/* An execution's token is not checked here, but together with what it reads. */
 static bool is_execution(struct rv__exchange *x, const char *token)
 {
     size_t len = strlen(token);
@@ -95,7 +95,7 @@ int rv__login_identify(struct rv__exchange *x, const char **why)
         return wrong_token(x, why);
     }
     name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, RV__COOKIE);
-    if (name != NULL) /* else, or if it has ended, nobody */
+    if (name != NULL) /* else, or if it has ended, anonymous */
         (void)rv__door_session(&server->door, rv__str(name), rv__now_ms(), &x->who);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* logs.c: what the steps of a run said; and what happens, as it happens. */
+/* logs.c: log lines of a run's steps; and events, live or as history. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ void rv__api_logs(struct rv__api_call *call)
     rv_log_list_free(list);
 }
 
-/* "SEQ.INDEX", as in the id of an event. False: it is none. */
+/* "SEQ.INDEX", as in the id of an event. False: malformed. */
 static bool read_position(const char *text, rv_feed_opts *opts)
 {
     char *end;
@@ -56,7 +56,7 @@ static bool read_position(const char *text, rv_feed_opts *opts)
     return *end == '\0';
 }
 
-/* Something that a person or a program did, who is named with it. */
+/* Was it done by a named person or program? */
 static bool has_by(const rv_event *event)
 {
     struct rv__str by;
@@ -69,7 +69,7 @@ static void put_history(struct rv__api_call *call, rv_feed *feed, rv_error *err)
     const bool all = rv__api_int(call, "by") == 0;
     uint64_t seq = 0, index = 0;
     rv_event event;
-    int64_t count = 0, put = 0; /* `limit` bounds what is read, however little of it is put */
+    int64_t count = 0, put = 0; /* `limit` bounds what is read, even if little is returned */
     int rc = RV_OK;
     rv__buf_text(&call->out, "{\"events\":[");
     while (count < limit && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK) {
@@ -98,7 +98,7 @@ static void put_history(struct rv__api_call *call, rv_feed *feed, rv_error *err)
     rv__buf_fmt(&call->out, ",\"more\":%s}", rc == RV_OK ? "true" : "false");
 }
 
-/* The same events as a document: a page of what has happened so far. */
+/* The same events as a document: a page of the past ones. */
 void rv__api_history(struct rv__api_call *call)
 {
     rv_feed_opts opts = { .size = sizeof opts,
@@ -127,7 +127,7 @@ void rv__api_history(struct rv__api_call *call)
     rv_feed_close(feed);
 }
 
-/* Of one run or of all: the transport opens the feed and writes what it gives. */
+/* Of one run or of all: the transport opens the feed and sends its events. */
 void rv__api_events(struct rv__api_call *call)
 {
     const char *run_id = "";

@@ -1,17 +1,17 @@
 /* mcp.c: the Model Context Protocol: JSON-RPC in, JSON-RPC out.
  *
- * One message is one call. What it asks for is asked of the HTTP API (api.c), as the caller and with the
- * caller's role: MCP is another way to say the same things, and has no rights and no checks of its own.
- * Who answers the API is given (rv__mcp_via): an engine in this process, or a server elsewhere.
+ * One message is one call. It is translated to requests of the HTTP API (api.c), with the caller's role: MCP has no
+ * rights and no checks of its own. rv__mcp_via answers these requests: an engine in this process, or another
+ * server.
  *
- * Three revisions. The two of 2025 begin with `initialize`; a session of theirs is only a name, since
- * all that we would remember is in each request. 2026-07-28 has no sessions: every request says its
- * revision and what its client can do, in `_meta` and, by HTTP, in headers, which must agree.
+ * Three revisions. The two of 2025 begin with `initialize`; their sessions are only names, since each request has
+ * all we need. 2026-07-28 has no sessions: every request has its revision and its client's capabilities, in `_meta`
+ * and, by HTTP, in headers, which must agree.
  *
  *   rv__mcp_begin ──▶ answered            a line in `out`, or none for a notification
  *              └────▶ waits ──look──▶ …   lines of progress, and at last the answer (mcp_wait.c)
  *
- * Nothing here waits: who carries the messages (mcp_http.c, cli/mcp.c) does, and calls rv__mcp_look(). */
+ * Nothing here waits: the transport (mcp_http.c, cli/mcp_stdio.c) does, and calls rv__mcp_look(). */
 #include "server/mcp.h"
 
 #include <stdarg.h>
@@ -52,7 +52,7 @@ void rv__mcp_put_encoded(struct rv__buf *path, struct rv__str text)
     }
 }
 
-/* A long answer is in a file: into memory with it. */
+/* A long answer is in a file: read it into memory. */
 static bool read_file(struct rv__mcp_doc *doc)
 {
     size_t at = 0;
@@ -158,8 +158,8 @@ static void put_server_info(struct rv__buf *out)
     rv__buf_char(out, '}');
 }
 
-/* The message from `begin` on is whole: a line. White space of somebody's JSON has no other use of its
- * line breaks. One that did not fit is not sent; the caller hears that instead. */
+/* End the message that begins at `begin`: one line. Line breaks can only be white space in JSON. If the message did
+ * not fit, an error is sent instead. */
 static void end_line(struct rv__mcp_call *call, size_t begin)
 {
     struct rv__buf *out = &call->out;
@@ -268,7 +268,7 @@ void rv__mcp_notify_end(struct rv__mcp_call *call)
 
 void rv__mcp_put_cache(struct rv__mcp_call *call)
 {
-    if (call->modern) /* what there is may change at any time, and depends on who asks */
+    if (call->modern) /* lists may change at any time, and depend on the caller */
         rv__buf_text(&call->out, ",\"ttlMs\":0,\"cacheScope\":\"private\"");
 }
 
@@ -374,7 +374,7 @@ static void put_instructions(struct rv__buf *out)
                  "rival_decide answers what it asks, rival_cancel ends it.");
 }
 
-/* A name for a session: which revision it speaks, and chance. */
+/* A name for a session: its revision, and random bits. */
 static bool name_session(struct rv__mcp_call *call)
 {
     uint64_t a, b;
@@ -439,8 +439,8 @@ static const struct method {
     const char *name;
     void (*run)(struct rv__mcp_call *call);
     unsigned eras;
-    const char *named_by; /* the member of params that the header Mcp-Name repeats; NULL = none */
-    bool tasks;           /* only for clients that know the extension */
+    const char *named_by; /* the member of params that Mcp-Name must repeat; NULL = none */
+    bool tasks;           /* only for clients with the extension */
 } methods[] = {
     { "initialize", initialize, LEGACY, NULL, false },
     { "ping", ping, LEGACY, NULL, false },
@@ -483,7 +483,7 @@ static bool is_object(struct rv__str value)
     return !rv__str_none(value) && rv__json_type(value) == RV__JSON_OBJECT;
 }
 
-/* Does the header say what the body says? There may be white space around it, and it may be in base64. */
+/* Does the header match the body? It may have white space around it, and may be in base64. */
 static bool header_says(const char *header, struct rv__str text)
 {
     static const char prefix[] = "=?base64?", suffix[] = "?=";
@@ -512,7 +512,7 @@ static bool check_header(struct rv__mcp_call *call, const char *name, const char
         return false;
     }
     if (rv__str_none(value) || rv__json_string(value, &call->arena, &text) < 0)
-        return true; /* what the method says about that */
+        return true; /* the method reports that */
     if (header_says(header, text))
         return true;
     rv__mcp_error(call, 400, RV__MCP_HEADERS, NULL, "the header %s says '%.100s', the body '%.*s'",
@@ -534,7 +534,7 @@ static void unsupported(struct rv__mcp_call *call, struct rv__str requested)
     rv__buf_done(&data);
 }
 
-/* 2026-07-28: what every request says about itself. False: it does not, as was answered. */
+/* 2026-07-28: check what every request must contain. False: missing, and the call is answered. */
 static bool check_modern(struct rv__mcp_call *call)
 {
     struct rv__str meta = member(call->params, "_meta");
@@ -577,7 +577,7 @@ static bool check_names(struct rv__mcp_call *call, const struct method *method)
            check_header(call, "Mcp-Name", request->name, member(call->params, method->named_by));
 }
 
-/* 2025: the revision is the header's, or the session's. */
+/* 2025: the revision is in the header, or in the session's name. */
 static bool check_legacy(struct rv__mcp_call *call)
 {
     const struct rv__mcp_request *request = call->request;
@@ -625,7 +625,7 @@ bool rv__mcp_session_valid(const char *session)
 
 /* --------------------------------------------------------------------------------- the call --- */
 
-/* Take the message apart. False: it is none, as was answered; or it is one that has no answer. */
+/* Parse the message. False: not a message, and answered; or one that needs no answer. */
 static bool parse(struct rv__mcp_call *call)
 {
     struct rv__str text = { call->request->body != NULL ? call->request->body : "",
@@ -669,7 +669,7 @@ static bool parse(struct rv__mcp_call *call)
         if (!response)
             rv__mcp_error(call, 400, RV__MCP_REQUEST, NULL, "`method` is missing");
         else
-            call->status = 202; /* to a request that we have not made */
+            call->status = 202; /* an answer to a request that we have not made */
         return false;
     }
     if (rv__json_type(call->method) != RV__JSON_STRING) {
@@ -681,7 +681,7 @@ static bool parse(struct rv__mcp_call *call)
         return false;
     }
     if (!numbered) {
-        call->status = 202; /* a notification: nothing here depends on one */
+        call->status = 202; /* a notification: ignored */
         return false;
     }
     return true;

@@ -1,15 +1,14 @@
 /* mcp_http.c: MCP by HTTP: POST /mcp takes a message and answers it; DELETE ends a session.
  *
- * A call that is answered at once is a whole answer. One that waits is a stream, and nobody's thread: while
- * there is nothing to send, its connection is suspended and it is a waiter of the hub, as a client that
- * waits for a run is (http.c). It belongs to one at a time:
+ * A call that is answered at once is a whole answer. A call that waits is a stream without a thread: while there is
+ * nothing to send, its connection is suspended, and it is a waiter of the hub, like a client that waits for a run
+ * (http.c). It has one owner at a time:
  *
  *   the connection's thread ──nothing to send: suspend──▶ a worker ──still nothing──▶ the hub
  *            ▲───────────────────something: resume───────────┘   ▲───ended, or time to look───┘
  *
- * The stream is Server-Sent Events with progress on the way, or, for a client that takes only JSON, the
- * answer alone. A client that goes away is waited for no longer; its run goes on, since runs are durable
- * (ADR 0046). */
+ * The stream is Server-Sent Events with progress messages, or, for a client that accepts only JSON, the answer
+ * alone. If the client disconnects, the call ends; its run continues, since runs are durable (ADR 0046). */
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -19,8 +18,8 @@
 
 enum {
     STREAM_ROOM = 64 << 10, /* reserved for a call that waits */
-    SMALL_BYTES = 4 << 10,  /* an answer that needs no room */
-    PIECE_BYTES = 64 << 20, /* on its way out: a message, and what is around it */
+    SMALL_BYTES = 4 << 10,  /* an answer that needs no reservation */
+    PIECE_BYTES = 64 << 20, /* of output: a message, and what is around it */
 };
 
 struct rv__mcp_stream {
@@ -31,9 +30,9 @@ struct rv__mcp_stream {
     struct rv__mcp_request request;
     struct rv__mcp_call *call;
     bool sse;
-    bool done; /* there is nothing behind `piece` */
+    bool done; /* nothing comes after `piece` */
     struct rv__buf piece;
-    size_t at; /* sent of it */
+    size_t at; /* bytes of it sent */
     int64_t sent_ms, beat_ms;
     struct rv__waiter waiter;
     struct rv__job job;
@@ -92,7 +91,7 @@ static void ask(void *arg, const struct rv__api_request *request, struct rv__api
     rv__api_handle(arg, request, ret);
 }
 
-/* What the call says goes into the piece, as its client reads it. */
+/* Move the call's output to the piece, in the client's format. */
 static void take_out(struct rv__mcp_stream *s)
 {
     struct rv__buf *out = rv__mcp_out(s->call);
@@ -109,7 +108,7 @@ static void take_out(struct rv__mcp_stream *s)
     const char *run_id;
     int64_t until_ms;
     s->done = !rv__mcp_waits(s->call, &run_id, &until_ms);
-    if (s->piece.rc < 0) { /* no memory: the connection is cut, which says enough */
+    if (s->piece.rc < 0) { /* no memory: the connection is cut */
         rv__buf_reset(&s->piece);
         s->done = true;
     }
@@ -117,7 +116,7 @@ static void take_out(struct rv__mcp_stream *s)
         s->sent_ms = rv__now_ms();
 }
 
-/* The worker's last touch. */
+/* The worker is done with it: the connection's thread continues. */
 static void give_back(struct rv__mcp_stream *s)
 {
     MHD_resume_connection(s->connection);
@@ -131,7 +130,7 @@ static void give_up(struct rv__mcp_stream *s, const char *why)
     give_back(s);
 }
 
-/* Look whether there is something to send; if not, look again when there may be. */
+/* Look for output; if there is none, wait and look again. */
 static void run_look(struct rv__job *job)
 {
     struct rv__mcp_stream *s = RV__CONTAINER(job, struct rv__mcp_stream, job);
@@ -156,14 +155,14 @@ static void run_look(struct rv__job *job)
     }
     (void)rv__mcp_look(s->call);
     if (rv__now_ms() - s->sent_ms >= s->beat_ms && s->sse)
-        rv__buf_text(&s->piece, ":\n\n"); /* a comment: it lives */
+        rv__buf_text(&s->piece, ":\n\n"); /* a comment: a heartbeat */
     take_out(s);
     if (s->piece.len > 0 || s->done) {
         rv__hub_unwait(s->hub, &s->waiter);
         give_back(s);
         return;
     }
-    rv__hub_sleep(s->hub, &s->waiter); /* s may be gone behind this */
+    rv__hub_sleep(s->hub, &s->waiter); /* s may be freed after this */
 }
 
 static void run_woken(struct rv__job *job)
@@ -250,7 +249,7 @@ static struct rv__mcp_stream *stream_new(struct rv__exchange *x)
     return s;
 }
 
-/* The call is answered: that is the response. */
+/* The call is answered: make it the response. */
 static void answer_whole(struct rv__exchange *x, struct rv__mcp_call *call)
 {
     struct rv__buf *out = rv__mcp_out(call);
@@ -304,7 +303,7 @@ static bool is_json(const char *type)
                             (type[len] == '\0' || type[len] == ';' || type[len] == ' '));
 }
 
-/* Which lane: what may change something waits behind others that do. A guess by the text will do. */
+/* The lane: possible changes go to the write lane. Guessed from the text, which is enough. */
 static enum rv__lane lane_of(const struct rv__exchange *x)
 {
     static const char *const changes[] = { "tools/call", "tasks/cancel", "tasks/update" };

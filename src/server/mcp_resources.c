@@ -1,4 +1,4 @@
-/* mcp_resources.c: resources: runs, and what there is about each: rival://runs/{id}, …/logs, …/attachments/{aid}. */
+/* mcp_resources.c: resources: runs and their parts: rival://runs/{id}, …/logs, …/attachments/{aid}. */
 #include "server/mcp.h"
 
 #include <stdio.h>
@@ -60,8 +60,7 @@ static void not_found(struct rv__mcp_call *call, const char *uri)
     rv__buf_done(&data);
 }
 
-/* rival://runs/ID, …/logs, …/attachments/AID: the document of the API that it is, behind the run's address. False:
- * it is none of them. */
+/* Translate rival://runs/ID, …/logs, …/attachments/AID to the path after the run's. False: none of these. */
 static bool find(struct rv__mcp_call *call, const char *uri, char run_id[RV_RUN_ID_SIZE],
                  struct rv__buf *what)
 {

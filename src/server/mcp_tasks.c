@@ -1,7 +1,7 @@
 /* mcp_tasks.c: runs as tasks.
  *
- * A task is a run: its id is the run's, so every run of the store is a task, and a task outlives any
- * process that talked about it. There is nothing to remember here:
+ * A task is a run: its id is the run's, so every run of the store is a task, and a task outlives every process that
+ * used it. No state is needed here:
  *
  *   run                          task
  *   queued, running              working
@@ -10,9 +10,9 @@
  *   completed, failed            completed; a failed run is a result with isError
  *   cancelled                    cancelled
  *
- * ("failed" is for errors of the protocol: ours are told at once.) What is asked has a key that no other
- * question of the run has: the node's path, and since when it waits. Where a call asks, and is repeated with
- * the answers (mcp_wait.c), the key of a signal is its name. */
+ * ("failed" is for errors of the protocol, which we report at once.) Each request for input has a unique key in its
+ * run: the node's path, and since when it waits. If a call asks for input and is repeated with the answers
+ * (mcp_wait.c), the key of a signal is its name. */
 #include "server/mcp.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ enum { INPUTS_MAX = 64 }; /* asked for at once */
 
 static const struct rv__str none = { NULL, 0 };
 
-/* The task that the params name. NULL: the call has an answer. */
+/* The task in the params. NULL: the call was answered. */
 static const char *task_id(struct rv__mcp_call *call)
 {
     const char *id = rv__mcp_text(call, call->params, "taskId");
@@ -46,10 +46,10 @@ static void refuse_task(struct rv__mcp_call *call, const char *id, const struct 
 
 /* ----------------------------------------------------------------------------------- inputs --- */
 
-/* What a run asks for. */
+/* One request for input of a run. */
 struct input {
     bool decides;         /* else a signal */
-    struct rv__str path;  /* JSON; none: of the run as a whole */
+    struct rv__str path;  /* JSON; none: the whole run */
     struct rv__str name;  /* of the signal: JSON */
     struct rv__str since; /* a number */
     struct rv__str says, actions;
@@ -60,8 +60,7 @@ static void put_key(struct rv__mcp_call *call, const struct input *input, struct
     struct rv__str path = none;
     if (!rv__str_none(input->path))
         (void)rv__json_string(input->path, &call->arena, &path);
-    if (!call->tasks &&
-        !input->decides && /* of a call: unique among what is asked with it will do */
+    if (!call->tasks && !input->decides && /* in a call: unique among its own requests is enough */
         rv__json_string(input->name, &call->arena, &path) == RV_OK) {
         rv__buf_str(out, path);
         return;
@@ -72,7 +71,7 @@ static void put_key(struct rv__mcp_call *call, const struct input *input, struct
     rv__buf_str(out, rv__str_none(input->since) ? rv__str("0") : input->since);
 }
 
-/* The schema that the plan has for messages of this signal; none: any will do. */
+/* The plan's schema for payloads of this signal; none: anything is valid. */
 static struct rv__str find_schema(struct rv__str plan, struct rv__str name, int depth)
 {
     struct rv__json_iter it;
@@ -92,7 +91,7 @@ static struct rv__str find_schema(struct rv__str plan, struct rv__str name, int 
     return none;
 }
 
-/* Can a form ask for it? An object of plain values. */
+/* Can a form ask for it? Only an object of plain values. */
 static bool is_form(struct rv__str schema)
 {
     static const char *const plain[] = { "string", "number", "integer", "boolean" };
@@ -115,7 +114,7 @@ static bool is_form(struct rv__str schema)
     return true;
 }
 
-/* A form of the schema; or one for a message as text. */
+/* A form for the schema; or one for a text. */
 static void put_form(struct rv__buf *out, struct rv__str schema)
 {
     struct rv__str value;
@@ -159,7 +158,7 @@ static void put_input(struct rv__mcp_call *call, const struct input *input, stru
     rv__buf_text(out, "}}");
 }
 
-/* Each thing that the run asks for, by what `why` and the run itself say. */
+/* Call `then` for each request for input, from `why` and the run itself. */
 typedef void input_fn(struct rv__mcp_call *call, const struct input *input, void *arg);
 
 static void each_signal(struct rv__mcp_call *call, struct rv__str why, input_fn *then, void *arg)
@@ -241,9 +240,9 @@ static void put_one(struct rv__mcp_call *call, const struct input *input, void *
     uint64_t hash = rv__str_hash(RV__HASH_START, rv__buf_view(&key));
     rv__buf_done(&key);
     for (size_t i = 0; i < put->count; i++)
-        if (put->keys[i] == hash) /* two nodes wait for one signal: one answer at a time */
+        if (put->keys[i] == hash) /* two nodes wait for the same signal: one answer at a time */
             return;
-    if (put->count == INPUTS_MAX) /* the others when these are answered */
+    if (put->count == INPUTS_MAX) /* the others follow when these are answered */
         return;
     put->keys[put->count] = hash;
     if (put->count++ > 0)
@@ -270,10 +269,10 @@ size_t rv__mcp_put_inputs(struct rv__mcp_call *call, const char *run_id, struct 
 struct take_inputs {
     const char *run_id;
     struct rv__str responses;
-    bool refused; /* the call has an answer */
+    bool refused; /* the call was answered */
 };
 
-/* The payload of a signal: what the form has; or the text that it has for a message. */
+/* The payload of a signal: the form's content, or its text. */
 static void put_payload(struct rv__mcp_call *call, struct rv__str content, struct rv__buf *body)
 {
     struct rv__str payload, text;
@@ -332,7 +331,7 @@ static void send_answer(struct rv__mcp_call *call, struct take_inputs *take,
     rv__buf_done(&body);
 }
 
-/* If there is an answer to it that says yes. Who declines leaves the run waiting. */
+/* Use the answer to this request, if it is positive. If the user declines, the run keeps waiting. */
 static void take_one(struct rv__mcp_call *call, const struct input *input, void *arg)
 {
     struct take_inputs *take = arg;
@@ -444,7 +443,7 @@ int rv__mcp_put_task(struct rv__mcp_call *call, const char *run_id, bool detaile
         else if (detailed && strcmp(status, "input_required") == 0 && call->elicits)
             (void)rv__mcp_put_inputs(call, run_id, &call->out);
         else if (detailed && strcmp(status, "input_required") == 0)
-            rv__buf_text(&call->out, ",\"inputRequests\":{}"); /* it could not ask anybody */
+            rv__buf_text(&call->out, ",\"inputRequests\":{}"); /* the client cannot ask its user */
     }
     rv__mcp_doc_done(&run);
     return http;
@@ -452,7 +451,7 @@ int rv__mcp_put_task(struct rv__mcp_call *call, const char *run_id, bool detaile
 
 /* ----------------------------------------------------------------------------------- methods --- */
 
-/* The task as the call's result, or why not. */
+/* Answer with the task, or with an error. */
 static void answer_task(struct rv__mcp_call *call, const char *run_id, const char *type,
                         bool detailed)
 {
@@ -526,7 +525,7 @@ void rv__mcp_tasks_cancel(struct rv__mcp_call *call)
     rv__mcp_ask_run(call, id, "?results=0", RV__MCP_READ_BYTES, &run);
     bool over = run.status == 200 && !rv__str_none(run.body) && rv__mcp_has_ended(run.body);
     rv__mcp_doc_done(&run);
-    if (over && !call->modern) { /* since 2026-07-28 that is no error */
+    if (over && !call->modern) { /* since 2026-07-28 this is no error */
         rv__mcp_error(call, 200, RV__MCP_PARAMS, NULL, "the task '%s' has ended", id);
         return;
     }

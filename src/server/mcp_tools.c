@@ -1,7 +1,7 @@
 /* mcp_tools.c: tools: one for each workflow, and those about runs.
  *
- * A tool about runs is a row: the request of the API that it is, and where each argument goes in it. A
- * workflow's tool starts a run, which is a task for clients that know tasks; for others the call waits. */
+ * A tool about runs is a row of a table: its request to the API, and where each argument goes. A workflow's tool
+ * starts a run, which is a task for clients that support tasks; for others the call waits. */
 #include "server/mcp.h"
 
 #include <stdarg.h>
@@ -31,7 +31,7 @@ struct arg {
 
 struct tool {
     const char *name, *title, *description;
-    const char *method, *path; /* {runId} stands for an argument */
+    const char *method, *path; /* {runId} is replaced by an argument */
     const char *annotations;
     struct arg args[ARGS_MAX + 1];
 };
@@ -203,9 +203,9 @@ static void put_tool(struct rv__buf *out, const struct tool *tool)
 
 /* How a workflow's input becomes arguments, which are always an object. */
 enum shape {
-    SHAPE_OPEN,    /* no schema, or one that says nothing of its type: any object */
-    SHAPE_OBJECT,  /* its schema is the tool's */
-    SHAPE_WRAPPED, /* it is something else: {"input": …} */
+    SHAPE_OPEN,    /* no schema, or one without a type: any object */
+    SHAPE_OBJECT,  /* the schema is used for the tool */
+    SHAPE_WRAPPED, /* another type: {"input": …} */
 };
 
 static enum shape shape_of(struct rv__str schema)
@@ -224,7 +224,7 @@ static enum shape shape_of(struct rv__str schema)
     return SHAPE_WRAPPED;
 }
 
-/* The schema with the type "object" in it, whatever it says there. */
+/* The schema, with its type replaced by "object". */
 static void put_as_object(struct rv__buf *out, struct rv__str schema)
 {
     struct rv__json_iter it;
@@ -250,7 +250,7 @@ static void put_input_schema(struct rv__buf *out, struct rv__str schema)
     switch (shape_of(schema)) {
     case SHAPE_OBJECT: rv__buf_str(out, schema); break;
     case SHAPE_OPEN: put_as_object(out, schema); break;
-    case SHAPE_WRAPPED: /* with an $id its references still lead into it */
+    case SHAPE_WRAPPED: /* with an $id its references stay valid */
         rv__buf_text(out, "{\"type\":\"object\",\"additionalProperties\":false,\"required\":"
                           "[\"input\"],\"properties\":{\"input\":{");
         if (!rv__json_get(schema, "$id", &id))
@@ -293,7 +293,7 @@ static void ask_workflows(struct rv__mcp_call *call, struct rv__mcp_doc *ret)
     rv__buf_done(&path);
 }
 
-/* Is it called as one of ours? Then that workflow is reached by rival_launch only. */
+/* Is its name one of our own tools? Then the workflow is available by rival_launch only. */
 static bool is_taken(struct rv__str workflow)
 {
     struct rv__str name;
@@ -373,7 +373,7 @@ void rv__mcp_put_tool_result(struct rv__buf *out, const struct rv__mcp_doc *doc,
     rv__buf_done(&brief);
 }
 
-/* An outcome that is too long, without its results. */
+/* An outcome that is too long: without its results. */
 static void put_long_outcome(struct rv__mcp_call *call, const char *run_id, size_t length)
 {
     struct rv__mcp_doc run, brief = { .status = 200 };
@@ -412,7 +412,7 @@ void rv__mcp_put_outcome(struct rv__mcp_call *call, const char *run_id,
     rv__mcp_put_tool_result(&call->out, outcome, run_id, !completed);
 }
 
-/* What the API says is the tool's result: also why not. But who may not call it is told otherwise. */
+/* Answer with the API's document, also if it is an error. But a missing permission is an error of the call. */
 static void answer_doc(struct rv__mcp_call *call, const struct rv__mcp_doc *doc, const char *run_id)
 {
     if (doc->status == 401 || doc->status == 403) {
@@ -424,7 +424,7 @@ static void answer_doc(struct rv__mcp_call *call, const struct rv__mcp_doc *doc,
     rv__mcp_result_end(call);
 }
 
-/* A tool's error that is ours to tell. */
+/* Answer with an error of the tool. */
 static void answer_error(struct rv__mcp_call *call, const char *fmt, ...) RV_PRINTF(2, 3);
 static void answer_error(struct rv__mcp_call *call, const char *fmt, ...)
 {
@@ -459,7 +459,7 @@ static void put_value(struct rv__mcp_call *call, struct rv__buf *path, struct rv
     rv__mcp_put_encoded(path, text);
 }
 
-/* The path of the request: what stands in braces is an argument. False: one is missing, as was answered. */
+/* Build the path: names in braces are arguments. False: one is missing, and the call is answered. */
 static bool put_path(struct rv__mcp_call *call, const char *form, struct rv__str args,
                      struct rv__buf *path)
 {
@@ -482,7 +482,7 @@ static bool put_path(struct rv__mcp_call *call, const char *form, struct rv__str
     return true;
 }
 
-/* Those of the query, and those of the body. */
+/* Add the arguments of the query and of the body. */
 static bool put_rest(struct rv__mcp_call *call, const struct tool *tool, struct rv__str args,
                      struct rv__buf *path, struct rv__buf *body)
 {
@@ -511,7 +511,7 @@ static bool put_rest(struct rv__mcp_call *call, const struct tool *tool, struct 
     return true;
 }
 
-/* rival_decide with a signal: that request instead. */
+/* rival_decide with a signal: use that request instead. */
 static bool put_signal(struct rv__mcp_call *call, struct rv__str args, struct rv__buf *path,
                        struct rv__buf *body)
 {
@@ -529,7 +529,7 @@ static bool put_signal(struct rv__mcp_call *call, struct rv__str args, struct rv
     return true;
 }
 
-/* rival_wait: it has not ended yet. */
+/* rival_wait for a run that has not ended. */
 static bool begin_wait(struct rv__mcp_call *call, struct rv__str args, const char *run_id)
 {
     struct rv__str timeout;
@@ -583,7 +583,7 @@ static void call_tool(struct rv__mcp_call *call, const struct tool *tool, struct
 
 /* -------------------------------------------------------------------------------- workflows --- */
 
-/* The same in the list: an engine that goes by another process has no plan of a workflow. */
+/* The same from the list: an engine that uses another process has no plan of a workflow. */
 static int find_in_list(struct rv__mcp_call *call, const char *name)
 {
     struct rv__mcp_doc doc;
@@ -604,7 +604,7 @@ static int find_in_list(struct rv__mcp_call *call, const char *name)
     return shape;
 }
 
-/* Which shape its arguments have. -1: there is no such workflow, or it could not be had, as was answered. */
+/* The shape of its arguments. -1: no such workflow, or an error, and the call is answered. */
 static int find_workflow(struct rv__mcp_call *call, const char *name)
 {
     struct rv__mcp_doc doc;
@@ -630,7 +630,7 @@ static int find_workflow(struct rv__mcp_call *call, const char *name)
     return shape;
 }
 
-/* Begin the run. Its id is in call->run_id; false: the call has an answer. */
+/* Start the run. Its id is in call->run_id; false: the call was answered. */
 static bool start_run(struct rv__mcp_call *call, const char *name, int shape, struct rv__str args)
 {
     struct rv__buf path, body;
@@ -663,7 +663,7 @@ static bool start_run(struct rv__mcp_call *call, const char *name, int shape, st
     return started;
 }
 
-/* The run of a state that this server gave out: ID/HASH. NULL: it is none. */
+/* The run in a state that this server made: ID/HASH. NULL: not valid. */
 static const char *run_of_state(struct rv__mcp_call *call, const char *state)
 {
     const char *slash = strchr(state, '/');
@@ -674,8 +674,8 @@ static const char *run_of_state(struct rv__mcp_call *call, const char *state)
     return rv__arena_dup(&call->arena, state, len);
 }
 
-/* The call again, after it asked for something: its run goes by requestState. The state gives no rights: who
- * may start a run may tell any run something. True: it was one. */
+/* A repeated call, after it asked for input: requestState names its run. The state gives no rights: a caller that
+ * may start runs may also signal any run. True: it was one. */
 static bool is_continued(struct rv__mcp_call *call, const char *name)
 {
     const char *state = call->modern ? rv__mcp_text(call, call->params, "requestState") : NULL;

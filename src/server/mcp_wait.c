@@ -1,8 +1,8 @@
-/* mcp_wait.c: calls that wait: for the end of a run, or for changes that were subscribed to.
+/* mcp_wait.c: calls that wait: for the end of a run, or for changes they subscribed to.
  *
- * A call that waits is looked at when its run has ended, and every now and then: it may have something to
- * tell. What it says of progress is how many nodes of the top level have ended; between two of them the
- * number grows, too, by ever less than one, since a client may take silence for death. */
+ * A waiting call is checked when its run has ended, and regularly: there may be something to send. Its progress is
+ * the number of top-level nodes that have ended; between two of them it still grows, by less and less, because a
+ * client may take silence for a failure. */
 #include "server/mcp.h"
 
 #include <stdio.h>
@@ -102,7 +102,7 @@ static void answer_outcome(struct rv__mcp_call *call, const struct rv__mcp_doc *
     rv__mcp_result_end(call);
 }
 
-/* It goes on without us: how it is, and how to go on. */
+/* The run continues without this call: answer with its state, and how to continue. */
 static void answer_later(struct rv__mcp_call *call, const char *why)
 {
     struct rv__str status = RV__STR("\"running\"");
@@ -133,16 +133,16 @@ static void answer_later(struct rv__mcp_call *call, const char *why)
     rv__mcp_doc_done(&run);
 }
 
-/* The answers that came with the call, for what the run asks for now. */
+/* Use the answers in the call for what the run asks for now. */
 static void use_answers(struct rv__mcp_call *call, struct rv__str responses)
 {
     call->answered = true;
     if (!rv__mcp_take_inputs(call, call->run_id, responses))
-        call->waits = RV__MCP_WAITS_NOT; /* that has been answered */
+        call->waits = RV__MCP_WAITS_NOT; /* it was answered with an error */
 }
 
-/* A client that can ask its user is asked for what the run waits for: it calls again with the answers. The
- * run goes by the state; what is behind it only makes it another one each time. */
+/* Ask the client's user for the input that the run waits for: the client calls again with the answers. The state
+ * names the run; its second part only makes it different each time. */
 static bool answer_inputs(struct rv__mcp_call *call)
 {
     struct rv__buf inputs;
@@ -174,7 +174,7 @@ static void look_at_run(struct rv__mcp_call *call)
     bool known = run.status == 200 && !rv__str_none(run.body);
     if (run.status != 200 || (known && rv__mcp_has_ended(run.body))) {
         rv__mcp_ask_outcome(call, call->run_id, &outcome);
-        if (outcome.status == 200) /* what has ended since it was looked at last */
+        if (outcome.status == 200) /* nodes that have ended since the last look */
             tell_progress(call, known ? run.body : (struct rv__str)RV__STR("{}"));
         answer_outcome(call, &outcome);
         rv__mcp_doc_done(&outcome);
@@ -184,7 +184,7 @@ static void look_at_run(struct rv__mcp_call *call)
                     rv__json_get(call->params, "inputResponses", &responses);
         if (used)
             use_answers(call, responses);       /* and look again */
-        else if (!asks || !answer_inputs(call)) /* nobody will answer in here */
+        else if (!asks || !answer_inputs(call)) /* it will not be answered in this call */
             answer_later(call, "it waits for a signal or a decision");
     } else {
         if (known)
@@ -223,7 +223,7 @@ static uint64_t hash_workflows(struct rv__mcp_call *call)
     return hash;
 }
 
-/* Tell how a task is, unless that was told last. */
+/* Send the state of a task, unless it was the last one sent. */
 static void tell_task(struct rv__mcp_call *call, struct rv__mcp_listened *task)
 {
     size_t begin = call->out.len;

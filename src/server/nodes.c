@@ -1,4 +1,4 @@
-/* nodes.c: the nodes of a run, a window of them, and one with all that is known of it. */
+/* nodes.c: a window of a run's nodes, and one node in full. */
 #include "server/api.h"
 
 const char *const rv__node_status_names[] = { "pending",   "running",   "waiting_retry",

@@ -1,7 +1,7 @@
-/* openapi.c: /openapi.json, made from the table of routes, so that it says what is checked.
+/* openapi.c: /openapi.json, made from the table of routes, so that it matches the checks.
  *
- * What the table does not have are the shapes of answers. They are written here, with ' for " (none of
- * them has either in a text), and the tests hold real answers to them. */
+ * The table does not have the schemas of answers. They are written here, with ' for " (no text contains either),
+ * and tests compare real answers with them. */
 #include "server/api.h"
 
 /* clang-format off */

@@ -1,4 +1,4 @@
-/* cache.c: runs and names that the writer has met lately; see struct rv__sqlite_known and _slot. */
+/* cache.c: recently used runs and names of the writer; see struct rv__sqlite_known and _slot. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>

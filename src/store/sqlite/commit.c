@@ -1,16 +1,14 @@
-/* commit.c: the writing functions of the SQLite store, and what becomes of each write.
+/* commit.c: the writing functions of the SQLite store, and the outcome of each write.
  *
- * One transaction for each call. Whatever fails in it, it is rolled back as a whole, and with it
- * what the writer has in memory: the numbers it gives are taken over only after the commit, and the
- * caches are emptied. So a call that failed can be made again, and a disk that healed is enough.
+ * One transaction for each call. If anything fails, it is rolled back as a whole, together with the writer's state
+ * in memory: new numbers are stored only after the commit, and the caches are cleared. So a failed call can be
+ * repeated as soon as the disk works again.
  *
- * A write that would fail again is refused, and the others are written without it. Savepoints would
- * find out which one it was, at a price in every commit; so the first pass has none, and only if a write
- * is refused everything is rolled back and written again with a savepoint before each. Two passes at
- * most, however many are refused.
+ * A write that would fail again is refused, and the others are written without it. Savepoints show which one it
+ * was, but cost time in every commit; so the first pass has none, and only if a write is refused, everything is
+ * rolled back and written again with a savepoint before each write. At most two passes, however many are refused.
  *
- * A commit allocates nothing of ours for its rows: texts are bound where they lie, and every statement
- * is kept. */
+ * A commit allocates no memory of ours for its rows: texts are bound without a copy, and statements are reused. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -24,7 +22,7 @@ int rv__sqlite_begin(struct rv__sqlite_conn *conn, rv_error *err)
 {
     int rc = conn->gone ? rv__sqlite_still_there(conn, err) : rv__sqlite_heads_ready(conn, err);
     conn->writer.deltas.count = 0;
-    conn->writer.ends_begin = rv__sqlite_heads_mark(conn); /* what a roll-back goes back to */
+    conn->writer.ends_begin = rv__sqlite_heads_mark(conn); /* for a roll-back */
     if (rc < 0)
         return rv__sqlite_of_store(rc, err);
     return rv__sqlite_run_sql(conn, SQL_BEGIN, err);
@@ -38,7 +36,7 @@ static void forget_met(struct rv__sqlite_conn *conn)
 
 void rv__sqlite_roll_back(struct rv__sqlite_conn *conn)
 {
-    /* SQLite may have done it itself. Should it fail, the next BEGIN says what is wrong. */
+    /* SQLite may have done it itself. If it fails, the next BEGIN reports the error. */
     if (!sqlite3_get_autocommit(conn->db))
         (void)rv__sqlite_run_sql(conn, SQL_ROLLBACK, NULL);
     forget_met(conn);
@@ -52,7 +50,7 @@ int rv__sqlite_keep(struct rv__sqlite_conn *conn, const struct rv__sqlite_number
         rc = rv__sqlite_flush_counts(conn, err);
     if (rc == RV_OK)
         rc = rv__sqlite_run_sql(conn, SQL_COMMIT, err);
-    if (rc == RV_OK) /* behind it: what was there before could be gone meanwhile */
+    if (rc == RV_OK) /* after the commit: the files may have been deleted during it */
         rc = rv__sqlite_still_there(conn, err);
     if (rc == RV_OK)
         rv__sqlite_heads_keep(conn);
@@ -68,13 +66,13 @@ int rv__sqlite_may_write(struct rv__store *store, rv_error *err)
 
 /* ------------------------------------------------------------------------------- commits --- */
 
-/* Would it come again, whatever happens to the disk? */
+/* Is it permanent, whatever happens to the disk? */
 static bool lasting(int rc)
 {
     return rc < 0 && rc != RV_ESTORE && rc != RV_ENOMEM && rc != RV_EGONE;
 }
 
-/* The failure of a write, which is in its `why`, becomes that of the call. */
+/* Return the error of one write, from its `why`, for the whole call. */
 static int fail_all(const struct rv__store_write *write, int rc, rv_error *err)
 {
     if (err != NULL)
@@ -91,7 +89,7 @@ static int keep_definitions(struct rv__sqlite_conn *conn, struct rv__store_write
     return rc;
 }
 
-/* One write behind a savepoint: if it is refused, everything is as it was before it. */
+/* One write after a savepoint: if it is refused, its changes are undone. */
 static int write_apart(struct rv__sqlite_conn *conn, struct rv__store_write *write,
                        struct rv__sqlite_numbers *n)
 {
@@ -121,8 +119,8 @@ static void refuse(struct rv__store_write *write)
     write->outcome = STORE_REFUSED;
 }
 
-/* All writes that are not refused yet, in a transaction that is left open. Without savepoints the first
- * refusal ends the pass, and *ret_again says so. */
+/* Write everything that is not refused yet, in a transaction that stays open. Without savepoints the first refusal
+ * ends the pass, with *ret_again set. */
 static int pass(struct rv__sqlite_conn *conn, struct rv__store_write *writes, size_t count,
                 bool apart, struct rv__sqlite_numbers *n, bool *ret_again, rv_error *err)
 {
@@ -134,7 +132,7 @@ static int pass(struct rv__sqlite_conn *conn, struct rv__store_write *writes, si
         if (rc < 0 && !lasting(rc))
             return fail_all(&writes[i], rc, err);
         if (rc < 0)
-            refuse(&writes[i]); /* a statement that failed left nothing: no need to begin again */
+            refuse(&writes[i]); /* a failed statement changed nothing: no need to start again */
     }
     for (size_t i = 0; i < count; i++) {
         if (writes[i].outcome == STORE_REFUSED)
@@ -153,7 +151,7 @@ static int pass(struct rv__sqlite_conn *conn, struct rv__store_write *writes, si
     return RV_OK;
 }
 
-/* The numbers of runs that the transaction gave: nobody may keep them, since it came to nothing. */
+/* Take back the numbers of new runs: the transaction was rolled back. */
 static void take_back_numbers(struct rv__store_write *writes, size_t count,
                               const struct rv__sqlite_numbers *before,
                               const struct rv__sqlite_numbers *after)
@@ -178,7 +176,7 @@ static int write_all(struct rv__sqlite_conn *conn, struct rv__store_write *write
     return rc == RV_OK ? rv__sqlite_keep(conn, n, err) : rc;
 }
 
-/* It is on disk: fill in what the callers are told. */
+/* It is on disk: fill in the results for the callers. */
 static void tell_outcomes(struct rv__sqlite_writer *w, struct rv__store_write *writes, size_t count)
 {
     uint64_t seq = w->seq;
@@ -222,7 +220,7 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
         w->stats.failures++;
     }
     rv__sqlite_leave(conn);
-    if (lasting(rc)) { /* of what all writes need: nobody's fault but the file's */
+    if (lasting(rc)) { /* an error of data that all writes share: an error of the file */
         rc = RV_ESTORE;
         if (err != NULL)
             err->code = rc;
@@ -232,7 +230,7 @@ int rv__sqlite_commit(struct rv__store *store, struct rv__store_write *writes, s
 
 /* ----------------------------------------------------------------------- other transactions --- */
 
-/* All that `next` gives, between begin and commit. */
+/* Write everything from `next`, between begin and commit. */
 static int write_next(struct rv__sqlite_conn *conn, struct rv__str run, rv__store_next_write *next,
                       void *arg, struct rv__sqlite_numbers *n, rv_error *err)
 {

@@ -1,13 +1,12 @@
-/* forget.c: forgetting runs.
+/* forget.c: deletes runs.
  *
- * A run is forgotten in one small transaction: its row goes, and its key into `forgotten`. What it
- * wrote is deleted by and by, a bounded piece in each call. */
+ * A run is deleted in one small transaction: its row is removed, and its key is added to `forgotten`. Its data is
+ * deleted later, a limited piece in each call. */
 #include "store/sqlite/sqlite.h"
 
 #include "base/error.h"
 
-/* What one call of forget deletes at most, in rows and in pages of large values: a few milliseconds in
- * which no commit goes on. */
+/* Limit of one call, in rows and in pages of large values: a few milliseconds, in which no commit can run. */
 enum { FORGET_ROWS = 2000, PAGE_BYTES = 4096 };
 
 static int with_key(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key, rv_error *err)
@@ -32,7 +31,7 @@ static int with_two(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key,
     return rv__sqlite_do(conn, st, err);
 }
 
-/* *forgotten becomes the last number that it had, if that is more. */
+/* *forgotten becomes the run's last number, if that is greater. */
 static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, uint64_t *forgotten,
                       rv_error *err)
 {
@@ -57,12 +56,12 @@ static int forget_run(struct rv__sqlite_conn *conn, struct rv__str id, uint64_t 
         rc = with_two(conn, SQL_ADD_FORGOTTEN, known.key, (int64_t)head, err);
     if (rc == RV_OK)
         rc = rv__sqlite_head_set(conn, known.key, head, true,
-                                 err); /* nobody brings it up to date */
+                                 err); /* its row is not updated any more */
     rv__sqlite_runs_drop(&conn->writer.runs, known.key);
     return rc == RV_OK ? rv__sqlite_recount(conn, &known, &gone, err) : rc;
 }
 
-/* A number that was given is not given again, even if its row is deleted. */
+/* A number is never used again, even if its row is deleted. */
 static int keep_numbers(struct rv__sqlite_conn *conn, uint64_t forgotten, rv_error *err)
 {
     const struct rv__sqlite_writer *w = &conn->writer;
@@ -82,7 +81,7 @@ static int keep_numbers(struct rv__sqlite_conn *conn, uint64_t forgotten, rv_err
     return rc;
 }
 
-/* The next forgotten run whose rows are still there, and the last of its journal; *ret 0: none. */
+/* The next deleted run whose rows still exist, and its last journal row; *ret 0: none. */
 static int next_forgotten(struct rv__sqlite_conn *conn, int64_t *ret, int64_t *ret_head,
                           rv_error *err)
 {
@@ -99,8 +98,8 @@ static int next_forgotten(struct rv__sqlite_conn *conn, int64_t *ret, int64_t *r
     return RV_OK;
 }
 
-/* Delete the journal from its end. A chain that is broken ends there: what is before it is lost, and in
- * nobody's way. */
+/* Delete the journal from its end. If the chain is broken, it ends there: rows before that are lost, but do no
+ * harm. */
 static int sweep_journal(struct rv__sqlite_conn *conn, int64_t key, int64_t head, int64_t *left,
                          rv_error *err)
 {
@@ -121,7 +120,7 @@ static int sweep_journal(struct rv__sqlite_conn *conn, int64_t key, int64_t head
     return rc == RV_OK ? with_two(conn, SQL_MOVE_FORGOTTEN, key, head, err) : rc;
 }
 
-/* Delete large values of a run, until the bound is reached: each of its pages is work. */
+/* Delete large values of a run, up to the limit: each of their pages costs time. */
 static int sweep_values(struct rv__sqlite_conn *conn, int64_t key, int64_t *left, rv_error *err)
 {
     while (*left > 0) {
@@ -134,7 +133,7 @@ static int sweep_values(struct rv__sqlite_conn *conn, int64_t key, int64_t *left
         if (rc != 1)
             return rc;
         int64_t id = sqlite3_column_int64(st, 0), bytes = sqlite3_column_int64(st, 1);
-        (void)sqlite3_reset(st); /* repeats what the step said */
+        (void)sqlite3_reset(st); /* repeats the result of the step */
         rc = with_key(conn, SQL_DROP_VALUE, id, err);
         if (rc < 0)
             return rc;
@@ -143,7 +142,7 @@ static int sweep_values(struct rv__sqlite_conn *conn, int64_t key, int64_t *left
     return RV_OK;
 }
 
-/* Delete at most `left` rows, or pages of values, of what forgotten runs wrote. */
+/* Delete at most `left` rows, or pages of values, of deleted runs. */
 static int sweep(struct rv__sqlite_conn *conn, int64_t left, bool *ret_more, rv_error *err)
 {
     static const enum rv__sql drops[] = { SQL_DROP_RESULTS, SQL_DROP_LOGS };
@@ -169,7 +168,7 @@ static int sweep(struct rv__sqlite_conn *conn, int64_t left, bool *ret_more, rv_
         }
         if (left > 0)
             rc = sweep_values(conn, key, &left, err);
-        left--; /* for the run itself: a great many of them are work too */
+        left--; /* for the run itself: many runs cost time too */
         if (rc == RV_OK && left > 0)
             rc = with_key(conn, SQL_DROP_FORGOTTEN, key, err);
         if (rc < 0)

@@ -1,18 +1,17 @@
-/* heads.c: where the journal of each run ends, without an index on it.
+/* heads.c: finds the last journal row of each run, without an index.
  *
  * Each journal row has the seq of its run's previous row: a chain that is walked backwards from the run's
- * last row, its head. Rows are then appended to one b-tree and nothing else is written for them
- * (ADR 0018). What it takes is to know the heads:
+ * last row, its head. So a row is appended to one b-tree, and nothing else is written for it (ADR 0018). For this
+ * the heads must be known:
  *
  * 1. The row of a run (runs.head) knows its head as of the last write that changed the row anyway.
- * 2. In a row that is not active it is exact: a row appended to such a run changes it.
- * 3. In an active one it is behind by no more than SQLITE_TAIL_ROWS numbers: no row of the run that it
- *    does not know is older than that. The writer brings those up to date that would be.
+ * 2. For a run that is not active it is exact: a journal row appended to such a run updates it.
+ * 3. For an active run it lags by at most SQLITE_TAIL_ROWS numbers: all unknown rows of the run are newer than
+ * that. The writer updates rows that would lag further.
  *
- * So the head of an active run is the later of what its row says and of its last row in the tail of the
- * journal. The writer knows the heads of all runs whose rows are behind, in memory; it reads the tail
- * once, before its first transaction. A reader reads the tail when it is first asked for an active run,
- * and from then on what was added since.
+ * So the head of an active run is the later one of its own row's and of its last row in the tail of the journal.
+ * The writer has the heads of all lagging runs in memory; it reads the tail once, before its first transaction. A
+ * reader reads the tail when an active run is first requested, and later only what was added.
  *
  * The writer's map changes within a transaction, so every change is noted and can be undone. */
 #include "store/sqlite/sqlite.h"
@@ -24,8 +23,8 @@
 #include "base/error.h"
 
 enum {
-    TAIL_MAX = 200000,     /* runs that a reader remembers before it begins anew */
-    CHAIN_KEEP = 16 << 10, /* numbers that are kept from one reading to the next */
+    TAIL_MAX = 200000,     /* runs that a reader remembers before it starts again */
+    CHAIN_KEEP = 16 << 10, /* numbers kept from one read to the next */
 };
 
 /* ----------------------------------------------------------------------------------- the map --- */
@@ -55,7 +54,7 @@ static struct rv__sqlite_head *free_place(struct rv__sqlite_heads *heads, int64_
     return &heads->of[i];
 }
 
-/* Room for one more, at most half full. */
+/* Make room for one more; at most half full. */
 static int make_room(struct rv__sqlite_heads *heads)
 {
     if ((heads->count + 1) * 2 <= heads->cap)
@@ -87,7 +86,7 @@ static int put(struct rv__sqlite_heads *heads, struct rv__sqlite_head head)
     return RV_OK;
 }
 
-/* And what stands behind it because of it moves up. */
+/* Entries after it move up. */
 static void drop(struct rv__sqlite_heads *heads, int64_t run)
 {
     struct rv__sqlite_head *gone = find(heads, run);
@@ -123,7 +122,7 @@ void rv__sqlite_heads_done(struct rv__sqlite_conn *conn)
 
 /* ----------------------------------------------------------------------------------- the tail --- */
 
-/* Read the journal behind *to, and remember the last row of each run, with the first one as `since`. */
+/* Read the journal after *to, and remember the last row of each run, and the first one as `since`. */
 static int read_tail(struct rv__sqlite_conn *conn, struct rv__sqlite_heads *heads, uint64_t *to,
                      rv_error *err)
 {
@@ -136,7 +135,7 @@ static int read_tail(struct rv__sqlite_conn *conn, struct rv__sqlite_heads *head
         struct rv__sqlite_head head = { .run = sqlite3_column_int64(st, 1),
                                         .seq = (uint64_t)sqlite3_column_int64(st, 0) };
         *to = head.seq;
-        if (head.run == 0) /* nobody's */
+        if (head.run == 0) /* belongs to no run */
             continue;
         const struct rv__sqlite_head *there = find(heads, head.run);
         head.since = there != NULL ? there->since : head.seq;
@@ -145,7 +144,7 @@ static int read_tail(struct rv__sqlite_conn *conn, struct rv__sqlite_heads *head
             break;
         }
     }
-    (void)sqlite3_reset(st); /* repeats what the step said */
+    (void)sqlite3_reset(st); /* repeats the result of the step */
     return rc;
 }
 
@@ -167,7 +166,7 @@ static int by_since(const void *a, const void *b)
     return (x->since > y->since) - (x->since < y->since);
 }
 
-/* Somebody's row does not know its head from now on. */
+/* A run's row lags from now on. */
 static int queue_up(struct rv__sqlite_ends *ends, int64_t run, uint64_t since)
 {
     if (ends->queue_len == ends->queue_cap) {
@@ -187,7 +186,7 @@ static int queue_up(struct rv__sqlite_ends *ends, int64_t run, uint64_t since)
     return RV_OK;
 }
 
-/* Of the runs in the tail those stay whose rows are behind. */
+/* Keep those runs of the tail whose rows lag. */
 static int keep_behind(struct rv__sqlite_conn *conn, struct rv__sqlite_heads *tail, rv_error *err)
 {
     struct rv__sqlite_ends *ends = &conn->writer.ends;
@@ -201,7 +200,7 @@ static int keep_behind(struct rv__sqlite_conn *conn, struct rv__sqlite_heads *ta
         if (tail->of[i].run == 0)
             continue;
         rc = rv__sqlite_find_number(conn, tail->of[i].run, &known, err);
-        if (rc == RV_EPARSE) { /* its own misfortune: nothing will be written for it */
+        if (rc == RV_EPARSE) { /* damaged: nothing will be written for it */
             rc = RV_OK;
             continue;
         }
@@ -234,7 +233,7 @@ int rv__sqlite_heads_ready(struct rv__sqlite_conn *conn, rv_error *err)
             rc = keep_behind(conn, &tail, err);
         clear(&tail);
     }
-    if (rc < 0) { /* again with the next call */
+    if (rc < 0) { /* the next call tries again */
         clear(&ends->heads);
         ends->queue_len = 0;
         return rc;
@@ -297,7 +296,7 @@ void rv__sqlite_heads_undo(struct rv__sqlite_conn *conn, struct rv__sqlite_ends_
         if (there != NULL && before.seq != 0)
             *there = before;
         else
-            drop(&ends->heads, before.run); /* it was not there */
+            drop(&ends->heads, before.run); /* it did not exist */
     }
     ends->queue_len = mark.queue;
     ends->queue_done = 0;
@@ -330,7 +329,7 @@ void rv__sqlite_heads_keep(struct rv__sqlite_conn *conn)
     for (size_t i = 0; i < ends->undo_count; i++) {
         const struct rv__sqlite_head *head = find(&ends->heads, ends->undo[i].run);
         if (head != NULL && head->since == 0)
-            drop(&ends->heads, ends->undo[i].run); /* its row knows it */
+            drop(&ends->heads, ends->undo[i].run); /* its row is up to date */
     }
     ends->undo_count = 0;
     ends->queue_at = (ends->queue_at + ends->queue_done) & (ends->queue_cap - 1);
@@ -359,8 +358,8 @@ int rv__sqlite_find_head(struct rv__sqlite_conn *conn, struct rv__str run, int64
     struct rv__sqlite_known known;
     bool writes = conn->writer.runs.of != NULL;
     int rc = rv__sqlite_find_run(conn, run, &known, err);
-    /* The tail before the row: whatever is committed in between, the row then knows at least as much as
-     * the tail leaves open. */
+    /* Read the tail before the row: whatever is committed in between, the row then knows at least what the tail
+     * lacks. */
     if (rc == RV_OK && known.active)
         rc = writes ? rv__sqlite_heads_ready(conn, err) : read_on(conn, err);
     if (rc == RV_OK && known.active)
@@ -397,7 +396,7 @@ int rv__sqlite_row_before(struct rv__sqlite_conn *conn, int64_t run, uint64_t se
     int64_t whose = rv__sqlite_int(conn, st, 0);
     uint64_t before = rv__sqlite_uint(conn, st, 1);
     rc = rv__sqlite_whole(conn, err);
-    (void)sqlite3_reset(st); /* repeats what the step said */
+    (void)sqlite3_reset(st); /* repeats the result of the step */
     if (rc == RV_OK && (whose != run || before >= seq))
         rc = fail_chain(conn, seq, err);
     if (rc == RV_OK)
@@ -430,7 +429,7 @@ int rv__sqlite_chain(struct rv__sqlite_conn *conn, int64_t run, uint64_t head, u
     return rc;
 }
 
-/* The run has been forgotten while its journal was read: then there is no more to read. */
+/* Was the run deleted while its journal was read? Then there is no more to read. */
 static int is_gone(struct rv__sqlite_conn *conn, int64_t run, uint64_t seq, rv_error *err)
 {
     struct rv__sqlite_known known;
@@ -457,7 +456,7 @@ int rv__sqlite_visit_turn(struct rv__sqlite_conn *conn, int64_t run, uint64_t se
     struct rv__str facts = rv__sqlite_some_text(conn, st, 0);
     rc = rv__sqlite_whole(conn, err);
     rc = rc < 0 ? rc : visit(arg, seq, facts);
-    (void)sqlite3_reset(st); /* repeats what the step said */
+    (void)sqlite3_reset(st); /* repeats the result of the step */
     return rc;
 }
 

@@ -1,13 +1,12 @@
-/* holder.c: one process writes to a store, and the others can find out which.
+/* holder.c: makes sure that one process writes to a store, and lets others find out which.
  *
- * The lock is on a file beside the store ("NAME.lock"), because SQLite's own locks come and go with
- * each transaction and say nothing about who has them. It is a lock of the open file (OFD), not of
- * the process: two engines in one process lock each other out too, and the system lets go of it
- * when the process dies, however it dies. The file stays, since removing it would let two processes
- * hold locks of the "same" file; what is written in it counts only while it is locked.
+ * The lock is on a file beside the store ("NAME.lock"), because SQLite's own locks last only for a transaction and
+ * do not name their owner. It is a lock of the open file (OFD), not of the process: two engines in one process
+ * exclude each other too, and the system releases it when the process dies for any reason. The file is never
+ * deleted: otherwise two processes could hold locks of the "same" file. Its content is valid only while it is
+ * locked.
  *
- * Such a lock is shared with a forked child that does not exec. Ours always exec, and the file is
- * closed then. */
+ * Such a lock is shared with a forked child that does not exec. Our children always exec, which closes the file. */
 #include "store/sqlite/sqlite.h"
 
 #include <errno.h>
@@ -24,7 +23,7 @@
 
 enum { COMMAND_MAX = 48, HOST_MAX = 48, NOTE_MAX = 256 };
 
-/* The lock's name: beside the real file, so that two names of one store are one lock. */
+/* The lock's path: beside the real file, so that two names of one store have one lock. */
 static int lock_path(const char *path, struct rv__buf *ret, rv_error *err)
 {
     char *real = realpath(path, NULL); /* NULL: no such file yet */
@@ -49,7 +48,7 @@ static int lock_path(const char *path, struct rv__buf *ret, rv_error *err)
     return rv__buf_err(ret, err);
 }
 
-/* What this process is called, for people: its command line, cut, without the program's folder. */
+/* The command line of this process, for people: cut, without the program's folder. */
 static void command_line(char ret[COMMAND_MAX])
 {
     char line[512];
@@ -62,13 +61,13 @@ static void command_line(char ret[COMMAND_MAX])
     while (len > 0 && line[len - 1] == '\0')
         len--;
     line[len > 0 ? len : 0] = '\0';
-    const char *slash = strrchr(line, '/'); /* the words end in zeros: of the first one */
+    const char *slash = strrchr(line, '/'); /* the words end in NUL: this is in the first one */
     const char *from = slash != NULL ? slash + 1 : line;
     snprintf(ret, COMMAND_MAX, "%.*s", COMMAND_MAX - 1,
              *from != '\0' ? from : program_invocation_short_name);
     size_t at = strlen(ret);
     from += strlen(from);
-    /* The other words, with what hurts a terminal, and the zeros, as blanks. */
+    /* The other words; control characters and the NULs become blanks. */
     for (; from < line + len && at < COMMAND_MAX - 1; from++)
         ret[at++] = (char)(*from >= ' ' && *from <= '~' ? *from : ' ');
     ret[at] = '\0';
@@ -84,7 +83,7 @@ static void write_note(int file)
     rv__time_text(rv__wall_ms(rv__clock_real()), since);
     int len = snprintf(note, sizeof note, "process %ld (%s) on %s since %s\n", (long)getpid(),
                        command, host, since);
-    /* A note that could not be written costs others a name, and us nothing. */
+    /* If the note cannot be written, others do not see our name; nothing else. */
     if (ftruncate(file, 0) < 0 || pwrite(file, note, (size_t)len, 0) != len)
         (void)!ftruncate(file, 0);
 }
@@ -97,7 +96,7 @@ static void read_note(int file, char ret[NOTE_MAX])
     for (char *c = ret; *c != '\0'; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
-    if (ret[0] == '\0') /* it is being written just now, or could not be */
+    if (ret[0] == '\0') /* it is being written, or could not be */
         snprintf(ret, NOTE_MAX, "another process");
 }
 
