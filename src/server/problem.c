@@ -51,7 +51,7 @@ void rv__api_problem_more(int status, const char *title, const char *detail, str
     *ret = (struct rv__api_answer){ .status = status, .type = "application/problem+json" };
     ret->length = out.len;
     ret->body = rv__buf_take(&out);
-    if (ret->body == NULL) /* the status says it alone */
+    if (ret->body == NULL) /* the status is all we can send */
         ret->length = 0;
     rv__buf_done(&out);
 }
@@ -87,7 +87,7 @@ void rv__api_answer_done(struct rv__api_answer *answer)
 {
     rv__free(answer->body);
     if (answer->in_file)
-        (void)close(answer->file); /* it has no name, and is gone */
+        (void)close(answer->file); /* it has no name: closing deletes it */
     for (int kind = 0; answer->room != NULL && kind < RV__ROOM_KINDS; kind++)
         rv__room_give(answer->room, (enum rv__room_kind)kind, answer->held[kind]);
     *answer = (struct rv__api_answer){ .kind = RV__ANSWER_WHOLE };

@@ -1,4 +1,4 @@
-/* respond.c: from an answer to an HTTP response: its headers, and who owns its bytes. */
+/* respond.c: makes an HTTP response from an answer: its headers, and the owner of its bytes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 
 enum { STREAM_BLOCK = 16 << 10 };
 
-/* Nothing from elsewhere, no script or style in a page's text, no frame around us. The UI's libraries set
- * styles through the DOM, which is allowed; its tests in a browser fail for any that do not. */
+/* Nothing from other hosts, no inline scripts or styles, no framing. The UI's libraries set styles through the DOM,
+ * which is allowed; the browser tests fail for any that do not. */
 static const char policy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; "
     "connect-src 'self'; worker-src 'self'; manifest-src 'self'; base-uri 'none'; "
@@ -59,7 +59,7 @@ static enum MHD_Result queue(struct rv__exchange *x, int status, struct MHD_Resp
     }
     if (r != NULL)
         MHD_destroy_response(r);
-    return ok; /* NO: the connection is closed, which says enough */
+    return ok; /* NO: the connection is closed */
 }
 
 enum MHD_Result rv__respond_whole(struct rv__exchange *x)
@@ -72,7 +72,7 @@ enum MHD_Result rv__respond_whole(struct rv__exchange *x)
         r = MHD_create_response_from_buffer_with_free_callback(a->length, a->body, rv__free);
     else
         r = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
-    if (r != NULL) { /* the response's now; the room for it is given back when the exchange ends */
+    if (r != NULL) { /* the response owns it now; its reservation is released with the exchange */
         a->body = NULL;
         a->in_file = false;
     }
@@ -103,7 +103,7 @@ static void free_stream(void *arg)
     rv__stream_free(arg);
 }
 
-/* Bytes of this type, as they come: `arg` goes with the response. *taken: it has it. */
+/* A response of this type, read piece by piece from `arg`. *taken: the response owns `arg`. */
 static enum MHD_Result respond_reader(struct rv__exchange *x, const char *type,
                                       MHD_ContentReaderCallback read,
                                       MHD_ContentReaderFreeCallback done, void *arg, bool *taken)
@@ -114,7 +114,7 @@ static enum MHD_Result respond_reader(struct rv__exchange *x, const char *type,
               add(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") &&
               add(r, "X-Accel-Buffering", "no");
     enum MHD_Result result = queue(x, MHD_HTTP_OK, r, ok);
-    *taken = r != NULL; /* the response's, and gone with it */
+    *taken = r != NULL; /* the response frees it */
     return result;
 }
 
@@ -160,7 +160,7 @@ static bool accepts_gzip(const char *accept_encoding)
     at += strspn(at, " ");
     if (*at != ';')
         return true;
-    at += strspn(at, "; q=0."); /* no digit but 0: not at all */
+    at += strspn(at, "; q=0."); /* only zeros: not accepted */
     return *at >= '1' && *at <= '9';
 }
 

@@ -1,8 +1,8 @@
-/* room.c: what answers and streams may take until their readers have taken them.
+/* room.c: limits the memory and disk used by answers and streams until clients have read them.
  *
- * Whoever asks and does not read makes us keep the answer. So room for it is reserved when it is made, and
- * where there is none the answer is a short 503. A long answer is kept in a file without a name, which
- * costs memory only while a piece of it is on its way (ADR 0025). */
+ * A client that does not read makes us keep its answer. So space for it is reserved when it is made; if there is
+ * none, the answer is a short 503. A long answer is in a file without a name, and costs memory only while a piece
+ * of it is sent (ADR 0025). */
 #include "server/server.h"
 
 void rv__room_init(struct rv__room *room, size_t memory_bytes, size_t disk_bytes)

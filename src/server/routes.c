@@ -1,12 +1,12 @@
-/* routes.c: the API on one page: every address, who may call it, what it takes and what it gives.
+/* routes.c: the whole API: every path, its role, its parameters and its answer.
  *
- * api.c and given.c check by these tables, openapi.c documents them. A new address: a row here, a
- * function, and, if its document is a new one, a schema in openapi.c. */
+ * api.c and given.c check requests by these tables, openapi.c documents them. A new path needs a row here, a
+ * function, and, for a new document, a schema in openapi.c. */
 #include <assert.h>
 
 #include "server/api.h"
 
-#define JSON_INT_MOST (INT64_C(1) << 53) /* beyond it, JavaScript would round */
+#define JSON_INT_MOST (INT64_C(1) << 53) /* larger numbers would be rounded in JavaScript */
 
 /* clang-format off */
 #define FILTERS \
@@ -32,7 +32,7 @@ static const struct rv__param bulk_params[] = {
     { "cursor", PARAM_TEXT, "nextCursor of the previous batch." },
     { NULL },
 };
-/* A call has room for what any route takes. */
+/* A call can hold the parameters of any route. */
 static_assert(sizeof runs_params / sizeof *runs_params - 1 <= RV__API_PARAMS &&
                   sizeof bulk_params / sizeof *bulk_params - 1 <= RV__API_PARAMS,
               "RV__API_PARAMS");

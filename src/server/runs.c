@@ -1,4 +1,4 @@
-/* runs.c: runs: found, looked at, waited for, told something. */
+/* runs.c: lists, shows, waits for and changes runs. */
 #include <stdio.h>
 
 #include "base/json.h"
@@ -15,7 +15,7 @@ enum { NODES_PAGE = 1000, SUMMARY_BYTES = 160 };
 
 /* ---------------------------------------------------------------------------------- looking --- */
 
-/* The input in a line, to tell runs apart: its beginning, as text. */
+/* The beginning of the input as text, to distinguish runs in a list. */
 static void put_summary(struct rv__buf *out, const char *input)
 {
     const struct rv__str whole = rv__str(input);
@@ -34,7 +34,7 @@ rv_query rv__api_query(const struct rv__api_call *call)
 {
     const struct rv__given *status = rv__api_param(call, "status");
     const struct rv__given *until = rv__api_param(call, "until");
-    const int64_t never = -1; /* 0 is a time here, and no bound to the engine */
+    const int64_t never = -1; /* 0 is a time here, but means no limit to the engine */
     return (rv_query){ .size = sizeof(rv_query),
                        .workflow = rv__api_text(call, "workflow"),
                        .status = status->given ? RV_RUNNING + (int)status->number : 0,
@@ -137,7 +137,7 @@ void rv__api_run_get(struct rv__api_call *call)
     rv_run_list_free(row);
 }
 
-/* What the engine says as JSON is the document. */
+/* Answer with the engine's JSON. */
 static void put_said(struct rv__api_call *call,
                      int (*ask)(rv_engine *engine, const char *run_id, char **ret, rv_error *err))
 {
@@ -232,7 +232,7 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, st
     }
     if (row->count == 1 && !has_ended(&row->runs[0])) {
         not_ended(&row->runs[0], waited_ms, ret);
-    } else { /* its outcome; or 404: it is gone by now */
+    } else { /* its outcome; or 404: it was deleted meanwhile */
         (void)snprintf(path, sizeof path, "/api/v1/runs/%s/wait", run_id);
         rv__api_handle(engine,
                        &(struct rv__api_request){
@@ -244,7 +244,7 @@ void rv__api_waited(rv_engine *engine, const char *run_id, int64_t waited_ms, st
 
 /* ---------------------------------------------------------------------------------- telling --- */
 
-/* Done, and how the run is now; or why not. */
+/* Answer with the run's new status, or with the error. */
 static void answer_change(struct rv__api_call *call, int rc, const rv_error *err)
 {
     if (rc < 0)
@@ -263,7 +263,7 @@ void rv__api_cancel(struct rv__api_call *call)
     answer_change(call, rc, &err);
 }
 
-/* It cannot be decided so: with the paths of what waits for a decision. */
+/* This decision is not possible: answer with the paths of nodes that wait for one. */
 static void refuse_decision(struct rv__api_call *call, const rv_error *err)
 {
     rv_run_list *row = rv__api_run(call);
@@ -356,7 +356,7 @@ void rv__api_signal(struct rv__api_call *call)
                                            .violations = &bad, .by = call->request->by),
                             &err);
     rv__buf_done(&payload);
-    if (rc == RV_EUNWANTED) { /* what a client can tell from a run that has ended */
+    if (rc == RV_EUNWANTED) { /* lets a client distinguish this from a run that has ended */
         rv__api_problem_more(409, NULL, err.message, rv__str(",\"code\":\"unwanted\""),
                              call->answer);
         call->answered = true;

@@ -1,8 +1,8 @@
-/* server.c: the server as a whole: it begins, keeps time, drains and ends.
+/* server.c: the server as a whole: start, time limits, drain and end.
  *
- * The order of the end matters. Nobody new comes in; the hub wakes all who wait for events; the lanes
- * finish what they have, so that every suspended connection is resumed; only then may libmicrohttpd be
- * stopped, and what its callbacks use is freed last. */
+ * The order of the end matters. New requests are refused; the hub wakes everything that waits for events; the lanes
+ * finish their jobs, so that every suspended connection is resumed; only then libmicrohttpd may be stopped, and
+ * what its callbacks use is freed last. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,9 +15,9 @@
 
 enum {
     HOST_NAMES_MAX = 64,
-    SWEEP_MS = 1000,     /* how exact limits of time are */
-    REFUSED_MS = 10000,  /* in so long … */
-    REFUSED_LINES = 20,  /* … so many refusals of a kind are logged */
+    SWEEP_MS = 1000,     /* precision of time limits */
+    REFUSED_MS = 10000,  /* in this time … */
+    REFUSED_LINES = 20,  /* … this many refusals of a kind are logged */
     STUCK_MIN_MS = 1000, /* libmicrohttpd counts seconds */
 };
 
@@ -109,7 +109,7 @@ static int add_name(struct rv__server *server, size_t *count, const char *name, 
     return RV_OK;
 }
 
-/* The names that it goes by: what it was told, where it listens, and this machine's. */
+/* Host names of this server: those allowed by options, the listening address, and this machine's. */
 static int collect_names(struct rv__server *server, const char *const *allowed, rv_error *err)
 {
     size_t count = 0;
@@ -138,8 +138,8 @@ static int read_tls(struct rv__server *server, const struct rv__server_opts *opt
     return rc;
 }
 
-/* Let in by the tokens of this file from now on. How many sessions that ended; negative: an error, and
- * everything is as it was. */
+/* Replace the tokens by those of this file. Returns how many sessions ended; negative: an error, and nothing has
+ * changed. */
 static int change_tokens(struct rv__server *server, const char *path, rv_error *err)
 {
     struct rv__tokens tokens;
@@ -156,7 +156,7 @@ static int change_tokens(struct rv__server *server, const char *path, rv_error *
     return rc;
 }
 
-/* Whom does it let in, and from where? */
+/* Read the tokens, and check that they are safe for the address. */
 static int read_tokens(struct rv__server *server, const struct rv__server_opts *opts, rv_error *err)
 {
     server->insecure = opts->insecure;

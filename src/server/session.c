@@ -1,4 +1,4 @@
-/* session.c: a browser that logs in with a token. Here is what is said; who may stay, the transport knows. */
+/* session.c: log-in of browsers with a token. This makes the documents; the transport keeps the sessions. */
 #include "base/alloc.h"
 #include "server/api.h"
 

@@ -1,5 +1,5 @@
-/* shapes.c: the documents: a run, a node, a line of a log, a workflow. The API sends them, and the
- * command line prints them with --json: the same thing looks the same everywhere. */
+/* shapes.c: the documents: a run, a node, a log line, a workflow. The API sends them, and the command line prints
+ * the same with --json. */
 #include <string.h>
 
 #include "base/json.h"
@@ -40,7 +40,7 @@ static void put_or_null(struct rv__buf *out, const char *key, int64_t value, boo
         rv__put_json(out, key, "null");
 }
 
-/* Where it failed: at the top, and the deepest node. */
+/* Where it failed: the top-level step, and the deepest node. */
 static void put_where(struct rv__buf *out, const rv_run_state *run)
 {
     if (run->failed_step != NULL && *run->failed_step != '\0')
@@ -100,7 +100,7 @@ void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended)
     rv__put_outcome_tail(out, ended);
 }
 
-/* The error as it is, and in it the attempt and the time, unless it says them itself. */
+/* The error, with attempt and time added, unless it has them. */
 static void put_node_error(struct rv__buf *out, const rv_node *node)
 {
     struct rv__str error = rv__str(node->error), own;

@@ -1,4 +1,4 @@
-/* sse.c: events as the text that browsers' EventSource reads. */
+/* sse.c: events as text for browsers' EventSource. */
 #include <string.h>
 
 #include "server/transport.h"
@@ -8,7 +8,7 @@ void rv__sse_event(struct rv__buf *out, const rv_event *event)
     const char *at = event->json;
     rv__buf_fmt(out, "id: %llu.%llu\nevent: %s\ndata: ", (unsigned long long)event->seq,
                 (unsigned long long)event->index, event->kind);
-    for (;;) { /* white space of somebody's JSON: a line break would end the field */
+    for (;;) { /* JSON may have line breaks as white space: one would end the field */
         size_t len = strcspn(at, "\r\n");
         rv__buf_add(out, at, len);
         at += len;

@@ -1,5 +1,5 @@
-/* stream.c: one client's stream of events: from the ring, or, when it is behind, from the store. See hub.c
- * for the idea. The connection's thread reads it; a worker fetches its pieces; the hub wakes it. */
+/* stream.c: one client's stream of events: from the ring, or, when it is behind, from the store. hub.c explains
+ * this. The connection's thread reads it; a worker fetches its pieces; the hub wakes it. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +11,8 @@
 #include "server/hub.h"
 
 enum {
-    RETRY_MS = 100,         /* after the store has failed */
-    CLIENT_RETRY_MS = 2000, /* for a browser that lost us */
+    RETRY_MS = 100,         /* after an error of the store */
+    CLIENT_RETRY_MS = 2000, /* for a browser that lost its connection */
 };
 
 static void stream_destroy(struct rv__stream *s)
@@ -22,7 +22,7 @@ static void stream_destroy(struct rv__stream *s)
     rv__free(s);
 }
 
-/* Read a piece from the store. Without the lock; the stream is `catching`, so its piece is ours. */
+/* Read a piece from the store. Without the lock; `catching` is set, so the piece is ours. */
 static int catch_up(struct rv__stream *s, rv_error *err)
 {
     struct rv__hub *hub = s->hub;
@@ -49,7 +49,7 @@ static int catch_up(struct rv__stream *s, rv_error *err)
         }
     }
     rv_feed_close(feed);
-    if (rv__buf_err(&s->piece, err) < 0) { /* half an event is none: the client comes again */
+    if (rv__buf_err(&s->piece, err) < 0) { /* drop an incomplete event: the client connects again */
         rv__buf_reset(&s->piece);
         return RV_ENOMEM;
     }
@@ -75,7 +75,7 @@ static void run_catch_up(struct rv__job *job)
     struct rv__hub *hub = s->hub;
     rv_error err;
     int rc = catch_up(s, &err);
-    if (rc == RV_ESTORE || rc == RV_ENOMEM) /* may pass */
+    if (rc == RV_ESTORE || rc == RV_ENOMEM) /* may be temporary */
         rv__clock_sleep_ms(RETRY_MS);
     pthread_mutex_lock(&hub->lock);
     s->catching = false;
@@ -132,7 +132,7 @@ static int stream_place(struct rv__stream *s, const char *last_id, rv_error *err
     pthread_mutex_unlock(&hub->lock);
     if (rc < 0 || !s->behind)
         return rc;
-    /* The first piece here and now: it tells whether the position is still known. */
+    /* Read the first piece now: this shows whether the position still exists. */
     rc = catch_up(s, err);
     pthread_mutex_lock(&hub->lock);
     s->catching = false;
@@ -210,7 +210,7 @@ static size_t copy_rest(const char *from, size_t len, size_t *at, char *to, size
     return n;
 }
 
-/* Is there something in a buffer on its way out? Then as much of it as there is room for. */
+/* Copy pending bytes, as many as fit. */
 static size_t copy_pending(struct rv__stream *s, char *to, size_t max)
 {
     size_t n = 0;
@@ -218,7 +218,7 @@ static size_t copy_pending(struct rv__stream *s, char *to, size_t max)
         n = copy_rest(s->piece.text, s->piece.len, &s->piece_at, to, max);
         if (s->piece_at == s->piece.len) {
             if (s->piece.cap >
-                (size_t)2 * RV__STREAM_PIECE) /* a long event: more than it may keep */
+                (size_t)2 * RV__STREAM_PIECE) /* after a long event: free the large buffer */
                 rv__buf_done(&s->piece);
             rv__buf_reset(&s->piece);
             s->piece_at = 0;
@@ -241,7 +241,7 @@ static bool wants(const struct rv__stream *s, const struct rv__record *r)
                                      rv__str_eq(s->run, (struct rv__str){ r->bytes, r->run_len })));
 }
 
-/* The next record that it wants, if it is there. */
+/* Take the next record that the stream wants, if there is one. */
 static bool next_record(struct rv__stream *s)
 {
     struct rv__hub *hub = s->hub;
@@ -275,7 +275,7 @@ static size_t fill(struct rv__stream *s, char *to, size_t max)
             break;
         if (!s->behind && s->cursor < hub->tail)
             s->behind = true;
-        if (s->behind && s->last != NULL) /* it comes back for the rest */
+        if (s->behind && s->last != NULL) /* called again for the rest */
             break;
         if (s->behind) {
             s->catching = true;

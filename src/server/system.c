@@ -1,4 +1,4 @@
-/* system.c: is it alive, can it work, how much does it do, and who works for it. */
+/* system.c: health, readiness, metrics, workers and members. */
 #include "base/json.h"
 #include "server/api.h"
 
@@ -7,7 +7,7 @@ void rv__api_healthz(struct rv__api_call *call)
     rv__buf_text(&call->out, "{\"status\":\"ok\"}");
 }
 
-/* Ready: the store takes writes, and the engine answers. */
+/* Ready: the store accepts writes, and the engine answers. */
 void rv__api_readyz(struct rv__api_call *call)
 {
     rv_health health;
@@ -18,7 +18,7 @@ void rv__api_readyz(struct rv__api_call *call)
         rv__api_error(call, &err);
         return;
     }
-    if (health.stuck) { /* what the store says is for those who may look */
+    if (health.stuck) { /* the store's message is for viewers only */
         rv__buf_init(&more, 4096);
         rv__put_int(&more, "since", health.since);
         rv__put_int(&more, "attempts", (int64_t)health.attempts);

@@ -1,8 +1,7 @@
-/* tokens.c: the token file, and other small files with something secret in them.
+/* tokens.c: reads the token file, and other small secret files.
  *
- * Tokens are not kept, only their SHA-256. A guess is hashed before it is compared, so how long a
- * comparison takes tells nothing about what would have been right; all the same every token is looked
- * at in full. */
+ * Only the SHA-256 of tokens is stored. A guess is hashed before it is compared, so the time of a comparison
+ * reveals nothing; all the same, every token is compared in full. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 
 enum {
     TOKENS_MAX = 256,
-    TOKEN_GOOD_BYTES = 16, /* shorter ones could be found by trying */
+    TOKEN_GOOD_BYTES = 16, /* shorter ones could be guessed */
     TOKEN_MAX_BYTES = 512,
     FILE_MAX_BYTES = 256 << 10,
 };
@@ -33,7 +32,7 @@ bool rv__same_hash(const char *a, const char *b)
 
 /* ------------------------------------------------------------------------------ token file --- */
 
-/* Is it a file that will do? */
+/* Is the file acceptable? */
 static int check_file(int fd, const char *path, bool secret, rv_error *err)
 {
     struct stat st;
@@ -108,8 +107,7 @@ static bool is_owner(struct rv__str name)
     return name.len < RV__TOKEN_NAME_SIZE;
 }
 
-/* 1: a token; 0: nothing, or a comment. What stands in a wrong line may be a secret in the wrong place: it is
- * not repeated. */
+/* 1: a token; 0: an empty line or a comment. A wrong line may contain a secret: it is not quoted in the error. */
 static int read_line(struct rv__str line, const char *path, int number, struct token_line *ret,
                      rv_error *err)
 {
@@ -143,7 +141,7 @@ static int read_line(struct rv__str line, const char *path, int number, struct t
     return 1;
 }
 
-/* Each token of the file's text, until `take` fails or says that it is enough (1). */
+/* Call `take` for each token in the text, until it fails or returns 1: enough. */
 static int each_line(struct rv__str text, const char *path,
                      int (*take)(void *arg, const struct token_line *line, int number,
                                  rv_error *err),

@@ -1,9 +1,9 @@
-/* visits.c: connections, and the addresses they come from: how many, how long, how often.
+/* visits.c: connections and their addresses: limits on number, time and rate.
  *
- * libmicrohttpd knows a time without any byte; somebody who sends one byte now and then would stay for
- * ever. So every phase of a connection has its end, and the keeper cuts off who is late. A connection
- * is listed here from its accept until just before its socket is closed, so that the socket may be
- * shut down under the lock without meeting another one that got its number. */
+ * libmicrohttpd has a time-out for silence only: a client that sends a byte now and then would stay for ever. So
+ * each phase of a connection has a time limit, and the keeper cuts off late ones. A connection is listed here from
+ * its accept until just before its socket is closed, so that the socket can be shut down under the lock without
+ * hitting another one with the same number. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -15,19 +15,19 @@
 
 enum {
     BUCKETS = 1024,
-    ADDRESSES_MAX = 4096, /* remembered; those without a connection are forgotten first */
-    GUESSES = 10,         /* wrong tokens from one address in a while */
-    GUESSES_MS = 60000,   /* that while */
+    ADDRESSES_MAX = 4096, /* remembered; those without a connection are dropped first */
+    GUESSES = 10,         /* wrong tokens from one address within GUESSES_MS */
+    GUESSES_MS = 60000,   /* see above */
     FORGET_MS = 2 * GUESSES_MS,
 };
 
 struct rv__address {
     struct rv__address *next, **link;
-    unsigned char bytes[16]; /* IPv4 as ::ffff:a.b.c.d; of IPv6 the network, /64 */
+    unsigned char bytes[16]; /* IPv4 as ::ffff:a.b.c.d; IPv6: the network, /64 */
     size_t connections;
-    double requests; /* that it may make now */
+    double requests; /* still allowed now */
     int64_t seen_ms;
-    uint32_t guesses; /* wrong ones since guesses_ms */
+    uint32_t guesses; /* wrong tokens since guesses_ms */
     int64_t guesses_ms;
 };
 
@@ -95,7 +95,7 @@ static struct rv__address *address_find(struct rv__visits *visits, const unsigne
     return a;
 }
 
-/* Forget who was not here for so long. */
+/* Drop addresses that were not seen since then. */
 static void forget_old(struct rv__visits *visits, int64_t before_ms)
 {
     struct rv__address *next;
@@ -238,7 +238,7 @@ size_t rv__visits_sweep(struct rv__visits *visits)
     pthread_mutex_lock(&visits->lock);
     for (struct rv__visit *v = visits->all; v != NULL; v = v->next)
         if (v->until_ms != 0 && v->until_ms <= now && !v->cut) {
-            (void)shutdown(v->fd, SHUT_RDWR); /* fails only if it is gone already */
+            (void)shutdown(v->fd, SHUT_RDWR); /* fails only if it is already closed */
             v->cut = true;
             cut++;
         }

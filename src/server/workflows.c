@@ -1,4 +1,4 @@
-/* workflows.c: what can be run, and a run begun. */
+/* workflows.c: lists and shows workflows, and starts runs. */
 #include "server/api.h"
 
 #include "base/error.h"
@@ -35,7 +35,7 @@ void rv__api_workflow(struct rv__api_call *call)
     for (size_t i = 0; rc == RV_OK && i < list->count; i++)
         if (strcmp(list->items[i].name, call->names[0]) == 0)
             info = &list->items[i];
-    if (rc == RV_OK && info == NULL) /* taken back in between */
+    if (rc == RV_OK && info == NULL) /* removed in between */
         rc = rv__fail(&err, RV_ENOTFOUND, "there is no workflow '%.80s'", call->names[0]);
     if (rc < 0) {
         rv__api_error(call, &err);
@@ -48,7 +48,7 @@ void rv__api_workflow(struct rv__api_call *call)
     rv_workflow_list_free(list);
 }
 
-/* By the end of its name: what an editor calls it. */
+/* The language by the file's extension, for an editor. */
 static const char *language_of(const char *path)
 {
     static const char *const ends[][2] = { { ".yaml", "yaml" },     { ".yml", "yaml" },
@@ -91,7 +91,7 @@ void rv__api_source(struct rv__api_call *call)
     rv_workflow_list_free(list);
 }
 
-/* What the body says about the input is the input; the rest of the body is ours. */
+/* Violations of the input are about "input"; others are about the body. */
 static void refuse_start(struct rv__api_call *call, const rv_error *err, const rv_violations *bad)
 {
     const rv_violation run_id = { .path = "/runId", .message = err->message };

@@ -1,11 +1,10 @@
-/* read.c: every reading function of the SQLite store.
+/* read.c: the reading functions of the SQLite store.
  *
- * A statement that stands on a row holds a moment of the file: as long as it does, the WAL cannot
- * begin anew. So each reading goes by pages of SQLITE_PAGE_ROWS, and lets go between them.
+ * A statement on a row holds a snapshot of the file, and meanwhile the WAL cannot be restarted. So every read works
+ * in pages of SQLITE_PAGE_ROWS, and releases the file between them.
  *
- * What is in the file is not trusted: a column of another type than we write is damage (RV_EPARSE), of
- * the run whose it is. Lists of runs find numbers in an index and read each row for itself: one that
- * cannot be read is told, and the next follows. */
+ * The file is not trusted: a column of a wrong type is damage (RV_EPARSE) of its run. Lists of runs find numbers in
+ * an index and read each row separately: a row that cannot be read is reported, and the next one follows. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -17,7 +16,7 @@ static int64_t clamp(uint64_t n)
     return n < INT64_MAX ? (int64_t)n : INT64_MAX;
 }
 
-/* How many rows the next page has, when so many are still wanted. */
+/* The size of the next page. */
 static int64_t page_of(size_t left)
 {
     return left < SQLITE_PAGE_ROWS ? (int64_t)left : SQLITE_PAGE_ROWS;
@@ -70,7 +69,7 @@ int rv__sqlite_definition(struct rv__store *store, struct rv__str hash, rv__stor
         struct rv__str plan = rv__sqlite_some_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
         rc = rc < 0 ? rc : visit(arg, 0, plan);
-        (void)sqlite3_reset(st); /* repeats what the step said */
+        (void)sqlite3_reset(st); /* repeats the result of the step */
     }
     rv__sqlite_leave(conn);
     return rc;
@@ -129,7 +128,7 @@ int rv__sqlite_value(struct rv__store *store, struct rv__str run, uint64_t numbe
     struct rv__str json = rv__sqlite_some_text(conn, st, 1);
     rc = rv__sqlite_whole(conn, err);
     rc = rc < 0 ? rc : visit(arg, number, json);
-    (void)sqlite3_reset(st); /* repeats what the step said */
+    (void)sqlite3_reset(st); /* repeats the result of the step */
 out:
     rv__sqlite_leave(conn);
     return rc;
@@ -137,7 +136,7 @@ out:
 
 /* ----------------------------------------------------------------------------- many runs --- */
 
-/* A step of a statement that is not about one run. */
+/* Step a statement that is not about one run. */
 static int step_store(struct rv__sqlite_conn *conn, sqlite3_stmt *st, rv_error *err)
 {
     return rv__sqlite_of_store(rv__sqlite_step(conn, st, err), err);
@@ -148,7 +147,7 @@ static bool is_damage(int rc)
     return rc == RV_EPARSE || rc == RV_ETOOBIG;
 }
 
-/* A run of which nothing but its number can be told, and its id perhaps. */
+/* A run of which only the number is known, and perhaps its id. */
 static struct rv__store_run damaged_run(struct rv__sqlite_conn *conn, int64_t number)
 {
     struct rv__store_run row = { .number = (uint64_t)number, .damaged = true };
@@ -157,7 +156,7 @@ static struct rv__store_run damaged_run(struct rv__sqlite_conn *conn, int64_t nu
     if (st != NULL) {
         rv__sqlite_bind_int(conn, st, 1, number);
         if (rv__sqlite_step(conn, st, NULL) == 1)
-            row.id = rv__sqlite_text(conn, st, 0); /* it stays until the next is read */
+            row.id = rv__sqlite_text(conn, st, 0); /* valid until the next read */
     }
     row.why = rv__str(conn->damage.message);
     return row;
@@ -169,12 +168,11 @@ static void let_go_of(struct rv__sqlite_conn *conn)
                                          SQL_ID_OF_NUMBER };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (conn->statements[rows[i]] != NULL)
-            (void)sqlite3_reset(conn->statements[rows[i]]); /* repeats what its step said */
+            (void)sqlite3_reset(conn->statements[rows[i]]); /* repeats the result of its step */
     conn->bad = SQLITE_OK;
 }
 
-/* The row of a run that an index has told of, for the visitor: its texts are there until
- * let_go_of(). */
+/* The row of a run found by an index, for the visitor: its texts are valid until let_go_of(). */
 static int fetch_run(struct rv__sqlite_conn *conn, int64_t number, bool with_input,
                      struct rv__store_run *ret, rv_error *err)
 {
@@ -202,7 +200,7 @@ static int fetch_run(struct rv__sqlite_conn *conn, int64_t number, bool with_inp
     return rc;
 }
 
-/* Visit the runs of a statement, a page at a time, which `bind` prepares behind the last one. */
+/* Visit the runs of a statement in pages; `bind` sets the position after the last one. */
 struct walk {
     enum rv__sql sql;
     bool with_input;
@@ -346,7 +344,7 @@ int rv__sqlite_next_wake(struct rv__store *store, int64_t after_ms, int64_t *ret
     return rv__sqlite_of_store(rc, err);
 }
 
-/* The present row of SQL_FEED, or of SQL_FEED_NEXT, which has no facts. */
+/* The current row of SQL_FEED, or of SQL_FEED_NEXT, which has no facts. */
 static int visit_turn(struct rv__sqlite_conn *conn, sqlite3_stmt *st, bool with_facts,
                       uint64_t *after, rv__store_visit_feed *visit, void *arg, rv_error *err)
 {
@@ -361,7 +359,7 @@ static int visit_turn(struct rv__sqlite_conn *conn, sqlite3_stmt *st, bool with_
     return visit(arg, seq, run, facts);
 }
 
-/* The row behind `after` cannot be read: tell of it, as far as can be, and go on behind it. */
+/* The row after `after` cannot be read: report what is known, and continue after it. */
 static int visit_damaged_turn(struct rv__sqlite_conn *conn, uint64_t *after,
                               rv__store_visit_feed *visit, void *arg, rv_error *err)
 {
@@ -378,12 +376,12 @@ static int visit_damaged_turn(struct rv__sqlite_conn *conn, uint64_t *after,
     if (rc == 1) {
         uint64_t seq = (uint64_t)sqlite3_column_int64(st, 0);
         rc = visit_turn(conn, st, false, after, visit, arg, err);
-        if (is_damage(rc) && *after != seq) { /* not even whose it is */
+        if (is_damage(rc) && *after != seq) { /* not even its run is known */
             *after = seq;
             rc = RV_OK;
         }
     }
-    (void)sqlite3_reset(st); /* repeats what the step said */
+    (void)sqlite3_reset(st); /* repeats the result of the step */
     return rc;
 }
 
@@ -395,7 +393,7 @@ int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
     bool more = limit > 0;
     while (rc == RV_OK && more) {
         int64_t page = page_of(limit), rows = 0;
-        bool visitor = false; /* it is who ended it */
+        bool visitor = false; /* the visitor ended the read */
         sqlite3_stmt *st = rv__sqlite_get(conn, SQL_FEED, &rc, err);
         if (st == NULL)
             break;
@@ -409,7 +407,7 @@ int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
                 break;
             rows++;
         }
-        (void)sqlite3_reset(st); /* repeats what the step said */
+        (void)sqlite3_reset(st); /* repeats the result of the step */
         limit -= (size_t)rows;
         more = rows == page && limit > 0;
         if (is_damage(rc) && !visitor) {
@@ -424,7 +422,7 @@ int rv__sqlite_feed(struct rv__store *store, uint64_t after, size_t limit,
 
 /* --------------------------------------------------------------------------------- lists --- */
 
-/* Has less than a half of all runs this status? Then its index brings more than the workflow's. */
+/* Do less than half of all runs have this status? Then its index is better than the workflow's. */
 static int status_is_rare(struct rv__sqlite_conn *conn, struct rv__str status, bool *ret,
                           rv_error *err)
 {
@@ -451,7 +449,7 @@ static int choose_list(struct rv__sqlite_conn *conn, const struct rv__store_quer
 {
     bool rare = true;
     int rc = RV_OK;
-    if (!rv__str_none(query->rerun_of) || query->waiting) { /* the rarest come first */
+    if (!rv__str_none(query->rerun_of) || query->waiting) { /* the rarest first */
         *ret = query->waiting && rv__str_none(query->rerun_of) ? SQL_LIST_WAITING : SQL_LIST_RERUNS;
         return RV_OK;
     }
@@ -464,7 +462,7 @@ static int choose_list(struct rv__sqlite_conn *conn, const struct rv__store_quer
     return rc;
 }
 
-/* Of a row that cannot be read only what its index knows is known. */
+/* Of a damaged row only the columns of its index are known. */
 static bool damaged_match(const struct rv__store_query *query)
 {
     return rv__str_none(query->text) && !rv__str_none(query->workflow) +
@@ -473,7 +471,7 @@ static bool damaged_match(const struct rv__store_query *query)
                                             1;
 }
 
-/* The run at which the list stands, if it is one that is asked for: *ret_found says so. */
+/* Visit the current run of the list, if it matches: *ret_found. */
 static int list_one(struct rv__sqlite_conn *conn, const struct rv__store_query *query,
                     sqlite3_stmt *st, rv__store_visit_run *visit, void *arg, bool *ret_found,
                     rv_error *err)
@@ -483,7 +481,7 @@ static int list_one(struct rv__sqlite_conn *conn, const struct rv__store_query *
     int rc = fetch_run(conn, sqlite3_column_int64(st, 1), with_input, &row, err);
     if (rc == RV_OK && row.damaged) {
         row.created_ms = sqlite3_column_int64(st, 0);
-        row.id = rv__sqlite_text(conn, st, 2); /* of the index, which was read */
+        row.id = rv__sqlite_text(conn, st, 2); /* from the index, which could be read */
     }
     *ret_found = rc == RV_OK &&
                  (row.damaged ? damaged_match(query) : rv__store_query_takes(query, &row));
@@ -519,7 +517,7 @@ static int list_rows(struct rv__sqlite_conn *conn, const struct rv__store_query 
             struct rv__store_run last = { .created_ms = created_ms,
                                           .id = rv__sqlite_text(conn, st, 2) };
             rv__store_cursor_write(cursor, &last);
-            conn->bad = SQLITE_OK; /* an id that is no text is behind the cursor then */
+            conn->bad = SQLITE_OK; /* an id that is not text comes after the cursor */
         }
     }
     if (cursor != NULL)
@@ -546,7 +544,7 @@ int rv__sqlite_list(struct rv__store *store, const struct rv__store_query *query
         goto out;
 
     rv__sqlite_bind_int(conn, st, 1, created);
-    /* Copied: the cursor that came in may be the text of the buffer that gets the new one. */
+    /* Copied: the old cursor may be in the buffer that gets the new one. */
     rc = sqlite3_bind_text64(st, 2, id.at, id.len, SQLITE_TRANSIENT, SQLITE_UTF8);
     if (rc != SQLITE_OK) {
         rc = rv__sqlite_fail(conn, rc, err);
@@ -584,7 +582,7 @@ struct rv__store_log rv__sqlite_log_of(struct rv__sqlite_conn *conn, sqlite3_stm
     };
 }
 
-/* A line that cannot be read says so, and the others follow. */
+/* A damaged line is replaced by a message, and the others follow. */
 static int readable_line(struct rv__sqlite_conn *conn, struct rv__store_log *line, rv_error *err)
 {
     int rc = rv__sqlite_whole(conn, &conn->damage);
@@ -636,7 +634,7 @@ int rv__sqlite_logs(struct rv__store *store, const struct rv__store_log_query *q
 
 /* ------------------------------------------------------------------------------- figures --- */
 
-/* A kept count, or a number of ours: whatever the file says, it is none that could overflow. */
+/* A count or number from the file, limited so that it cannot overflow. */
 static uint64_t at_least_0(int64_t n)
 {
     return n < 0 ? 0 : n > INT64_MAX / 2 ? INT64_MAX / 2 : (uint64_t)n;
@@ -651,7 +649,7 @@ int rv__sqlite_counts(struct rv__store *store, rv__store_visit_count *visit, voi
     while (st != NULL && (rc = step_store(conn, st, err)) == 1) {
         struct rv__str status = rv__sqlite_some_text(conn, st, 0);
         rc = rv__sqlite_whole(conn, err);
-        if (rc == RV_EPARSE) { /* a name that cannot be read any more */
+        if (rc == RV_EPARSE) { /* a name that cannot be read */
             conn->bad = SQLITE_OK;
             rc = RV_OK;
             continue;

@@ -1,12 +1,12 @@
-/* results.c: finished iterations, in chunks.
+/* results.c: finished iterations, stored in chunks.
  *
- * A row has the results of consecutive indices under one key that came in one write, so that many small
- * results cost few rows. Rows are appended, as those of the journal are: a table that were ordered by
- * run would write a page for each run that has results in a commit, and the whole page again with the
- * next. What is ordered by run is the index, whose entries are small.
+ * A row has results of consecutive indices with one key from one write, so that many small results need few rows.
+ * Rows are appended, like those of the journal: a table ordered by run would write a page for each run with results
+ * in a commit, and the same page again with the next one. Only the index, whose entries are small, is ordered by
+ * run.
  *
- * (run, key, index) is written once. Chunks do not overlap, so only one that is there could have an
- * index of a new one: the last that begins at the new one's end or before. */
+ * (run, key, index) is written once. Chunks do not overlap, so only one existing chunk could contain an index of a
+ * new one: the last that begins at or before the new one's end. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -17,8 +17,8 @@
 
 enum {
     CHUNK_RESULTS = 1000,   /* so that a single result is found quickly */
-    CHUNK_BYTES = 64 << 10, /* so that it is read cheaply; one that is larger stands alone */
-    ORDER_KEEP = 16 << 10,  /* places that are kept from one write to the next */
+    CHUNK_BYTES = 64 << 10, /* so that reading is cheap; a larger result has its own chunk */
+    ORDER_KEEP = 16 << 10,  /* entries kept from one write to the next */
 };
 
 /* ------------------------------------------------------------------------------- writing --- */
@@ -31,7 +31,7 @@ static int compare(const void *a, const void *b)
     return by_key != 0 ? by_key : (x->index > y->index) - (x->index < y->index);
 }
 
-/* The results of a write by key and index, in writer.order. */
+/* Sort the results of a write by key and index, into writer.order. */
 static int put_in_order(struct rv__sqlite_writer *w, const struct rv__store_write *write,
                         rv_error *err)
 {
@@ -61,7 +61,7 @@ static int fail_twice(const struct rv__store_write *write, struct rv__str key, i
                     RV__ARG(write->run), RV__ARG(key), (long long)index);
 }
 
-/* Is there a result of `key` from `first` to `last`? */
+/* Is there already a result of `key` from `first` to `last`? */
 static int check_new(struct rv__sqlite_conn *conn, int64_t run, const struct rv__store_write *write,
                      struct rv__str key, int64_t first, int64_t last, rv_error *err)
 {
@@ -76,14 +76,14 @@ static int check_new(struct rv__sqlite_conn *conn, int64_t run, const struct rv_
     if (rc != 1)
         return rc;
     int64_t begins = sqlite3_column_int64(st, 0), count = sqlite3_column_int64(st, 1);
-    (void)sqlite3_reset(st); /* repeats what the step said */
+    (void)sqlite3_reset(st); /* repeats the result of the step */
     if (begins > first)
         return fail_twice(write, key, begins, err);
     bool reaches = count > 0 && (uint64_t)first - (uint64_t)begins < (uint64_t)count;
     return reaches ? fail_twice(write, key, first, err) : RV_OK;
 }
 
-/* How many of the results from `from` on, which are in order, make one chunk. */
+/* How many of the sorted results from `from` on make one chunk. */
 static size_t chunk_length(struct rv__store_result const *const *from, size_t count)
 {
     size_t n = 1, bytes = from[0]->json.len;
@@ -115,7 +115,7 @@ static int write_chunk(struct rv__sqlite_conn *conn, int64_t run,
     rv__buf_reset(&w->sizes);
     for (size_t i = 0; i < count; i++) {
         put_size(&w->sizes, from[i]->json);
-        if (count > 1) /* a single one, which may be large, is bound where it lies */
+        if (count > 1) /* a single one, which may be large, is bound without a copy */
             rv__buf_str(&w->chunk, from[i]->json);
     }
     int rc = rv__buf_err(&w->sizes, err);
@@ -154,7 +154,7 @@ int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t run, uint64_t
     for (size_t at = 0, n; at < write->result_count && rc == RV_OK; at += n) {
         struct rv__store_result const *const *from = &w->order[at];
         n = chunk_length(from, write->result_count - at);
-        /* One that is twice in the write is found as well: its chunk is there by then. */
+        /* This also finds a result that is twice in the write: its first chunk is already written. */
         rc = check_new(conn, run, write, from[0]->key, from[0]->index, from[n - 1]->index, err);
         if (rc == RV_OK)
             rc = write_chunk(conn, run, from, n, err);
@@ -173,13 +173,13 @@ int rv__sqlite_write_results(struct rv__sqlite_conn *conn, int64_t run, uint64_t
 struct wanted {
     int64_t from;
     size_t limit;
-    size_t page; /* how many before the file is let go */
-    bool end;    /* there is nothing behind what was visited */
+    size_t page; /* how many before the file is released */
+    bool end;    /* nothing comes after what was visited */
     rv__store_visit_result *visit;
     void *arg;
 };
 
-/* The next of the sizes of a chunk: 1, 0: "-", or -1: it is none. */
+/* The next size of a chunk: 1; 0: "-"; -1: malformed. */
 static int next_size(struct rv__str *sizes, size_t *ret)
 {
     const char *comma = sizes->len > 0 ? memchr(sizes->at, ',', sizes->len) : NULL;
@@ -190,7 +190,7 @@ static int next_size(struct rv__str *sizes, size_t *ret)
     *ret = 0;
     if (rv__str_is(text, "-"))
         return 0;
-    if (len == 0 || len > 10) /* SQLite's rows have no more than 2^31 bytes */
+    if (len == 0 || len > 10) /* a row of SQLite has at most 2^31 bytes */
         return -1;
     for (size_t i = 0; i < len; i++) {
         if (text.at[i] < '0' || text.at[i] > '9')
@@ -200,7 +200,7 @@ static int next_size(struct rv__str *sizes, size_t *ret)
     return 1;
 }
 
-/* Visit what is wanted of a chunk. Nothing in it is taken on trust. */
+/* Visit the wanted part of a chunk. Nothing in it is trusted. */
 static int visit_chunk(struct wanted *w, int64_t first, int64_t count, struct rv__str sizes,
                        struct rv__str json, rv_error *err)
 {
@@ -250,7 +250,7 @@ int rv__sqlite_results(struct rv__store *store, struct rv__str run, struct rv__s
             if (rc != RV_OK)
                 break;
         }
-        (void)sqlite3_reset(st); /* repeats what the step said */
+        (void)sqlite3_reset(st); /* repeats the result of the step */
         w.end = w.end || w.page > 0;
     }
     rv__sqlite_leave(conn);
@@ -271,7 +271,7 @@ int rv__sqlite_results_seq(struct rv__store *store, struct rv__str run, uint64_t
             seq = rv__sqlite_uint(conn, st, 0);
             rc = rv__sqlite_whole(conn, err);
         }
-        (void)sqlite3_reset(st); /* repeats what the step said */
+        (void)sqlite3_reset(st); /* repeats the result of the step */
     }
     if (rc == RV_OK)
         *ret = seq;
