@@ -1,5 +1,5 @@
-/* anthropic.c: the protocol of /v1/messages. What tools answered is one message of the user for each turn. It
- * has no place for a schema of the answer: the system prompt says it. */
+/* anthropic.c: the protocol of /v1/messages. What tools answered is one message of the user for each turn. A schema of
+ * the answer is sent as the format of the output, as far as that goes (narrow.c); the system prompt says the rest. */
 #include "agent/protocol.h"
 
 #include "base/error.h"
@@ -55,23 +55,24 @@ static size_t put_results(struct rv__buf *out, const struct rv__message *m, size
     return i;
 }
 
-static void put_system(struct rv__buf *out, const struct rv__talk *talk)
+/* ,"output_config":…; true: it says all that the schema does. */
+static bool put_format(struct rv__buf *out, const struct rv__talk *talk)
 {
-    struct rv__buf text;
-    if (rv__str_none(talk->system) && rv__str_none(talk->schema))
-        return;
-    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the two */
-    rv__buf_str(&text, talk->system);
-    if (!rv__str_none(talk->schema)) {
-        rv__buf_text(&text, text.len > 0 ? "\n\n" : "");
-        rv__buf_text(&text, "Answer with one JSON value and nothing else: no words around it, no "
-                            "code fence. It must fit this JSON Schema: ");
-        rv__buf_str(&text, talk->schema);
+    struct rv__buf schema;
+    bool left_out = true;
+    if (rv__str_none(talk->schema))
+        return true;
+    rv__buf_init(&schema, SIZE_MAX / 8); /* bounded by the schema */
+    if (rv__provider_native(talk->provider) &&
+        rv__schema_narrow(talk->schema, &schema, &left_out)) {
+        rv__buf_text(out, ",\"output_config\":{\"format\":{\"type\":\"json_schema\",\"schema\":");
+        rv__buf_str(out, rv__buf_view(&schema));
+        rv__buf_text(out, "}}");
     }
-    rv__talk_text(out, "system", rv__buf_view(&text));
-    if (text.rc < 0)
-        out->rc = text.rc;
-    rv__buf_done(&text);
+    if (schema.rc < 0)
+        out->rc = schema.rc;
+    rv__buf_done(&schema);
+    return !left_out;
 }
 
 static void write(const struct rv__talk *talk, struct rv__buf *out)
@@ -79,7 +80,8 @@ static void write(const struct rv__talk *talk, struct rv__buf *out)
     rv__buf_text(out, "{\"model\":");
     rv__buf_json_str(out, talk->model);
     rv__buf_fmt(out, ",\"max_tokens\":%d", RV__AGENT_MAX_TOKENS);
-    put_system(out, talk);
+    bool words = !put_format(out, talk);
+    rv__talk_system(out, "system", talk, words);
     rv__buf_text(out, ",\"messages\":[");
     size_t begin = out->len;
     for (size_t i = 0; i < talk->count; i++) {

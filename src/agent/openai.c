@@ -52,9 +52,10 @@ static void write(const struct rv__talk *talk, struct rv__buf *out)
     rv__buf_json_str(out, talk->model);
     rv__buf_text(out, ",\"messages\":[");
     size_t begin = out->len;
-    if (!rv__str_none(talk->system)) {
+    bool words = !rv__str_none(talk->schema) && !rv__provider_native(talk->provider);
+    if (!rv__str_none(talk->system) || words) {
         rv__buf_text(out, ",{\"role\":\"system\"");
-        rv__talk_text(out, "content", talk->system);
+        rv__talk_system(out, "content", talk, words);
         rv__buf_char(out, '}');
     }
     for (size_t i = 0; i < talk->count; i++)
@@ -64,7 +65,7 @@ static void write(const struct rv__talk *talk, struct rv__buf *out)
     rv__buf_char(out, ']');
     rv__talk_tools(out, talk->tools, "{\"type\":\"function\",\"function\":{\"name\":", "parameters",
                    "}}");
-    if (!rv__str_none(talk->schema)) {
+    if (!rv__str_none(talk->schema) && !words) {
         rv__buf_text(out, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":"
                           "{\"name\":\"result\",\"schema\":");
         rv__buf_str(out, talk->schema);

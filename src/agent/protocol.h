@@ -63,6 +63,8 @@ void rv__incoming_refuse(struct rv__incoming *s, struct rv__str error);
 
 /* "key":"text", with a comma before it; nothing, if it is none. */
 void rv__talk_text(struct rv__buf *out, const char *key, struct rv__str text);
+/* The same of the system prompt; `words`: it also says that the answer is to fit the schema. */
+void rv__talk_system(struct rv__buf *out, const char *key, const struct rv__talk *talk, bool words);
 /* ,"tools":[…]: each from `open`, which ends before its name, to `close`, with its schema under that key. */
 void rv__talk_tools(struct rv__buf *out, struct rv__str tools, const char *open,
                     const char *schema_key, const char *close);
@@ -80,5 +82,9 @@ void rv__spoken_call_text(struct rv__buf *calls, struct rv__str id, struct rv__s
 int rv__spoken_calls(struct rv__buf *calls, struct rv__arena *arena, struct rv__spoken *ret,
                      rv_error *err);
 bool rv__json_is(struct rv__str json, enum rv__json_type type);
+/* narrow.c: append a JSON Schema that /v1/messages takes for its structured output and that allows all that `schema`
+ * does. *left_out: it also allows what that does not. False: there is none; `out` has a part of one, then. */
+bool rv__schema_narrow(struct rv__str schema, struct rv__buf *out, bool *left_out);
+bool rv__provider_native(const struct rv__provider *provider); /* its protocol takes schemas */
 
 #endif

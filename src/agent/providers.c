@@ -27,7 +27,7 @@ struct rv__provider {
     const struct rv__protocol *protocol;
     int64_t requests, requests_per_minute, tokens_per_minute; /* 0: no limit */
     double input_price, output_price;                         /* of a million tokens; 0: not said */
-    bool streams;
+    bool streams, native;
     pthread_mutex_t lock; /* of the rest */
     int64_t active;
     double request_level, token_level; /* in the buckets, at */
@@ -170,9 +170,9 @@ static int make_url(const struct reading *r, struct rv__provider *p, char *base)
 
 static int read_provider(struct reading *r, struct rv__str object, struct rv__provider *p)
 {
-    static const char *const keys[] = { "kind",   "baseUrl", "model", "keyEnv",
-                                        "limits", "prices",  "stream" };
-    char *kind = NULL, *base = NULL, *model = NULL;
+    static const char *const keys[] = { "kind",   "baseUrl", "model",  "keyEnv",
+                                        "limits", "prices",  "stream", "structuredOutput" };
+    char *kind = NULL, *base = NULL, *model = NULL, *output = NULL;
     if (!rv__json_is(object, RV__JSON_OBJECT))
         return wrong(r, NULL, "it must be a mapping with 'kind' and 'baseUrl'");
     int rc = check_keys(r, object, keys, sizeof keys / sizeof *keys);
@@ -201,6 +201,11 @@ static int read_provider(struct reading *r, struct rv__str object, struct rv__pr
     if (rc == RV_OK && rv__json_get(object, "stream", &streams) &&
         rv__json_bool(streams, &p->streams) < 0)
         rc = wrong(r, "stream", "must be true or false");
+    if (rc == RV_OK)
+        rc = read_text(r, object, "structuredOutput", &output);
+    p->native = output == NULL || strcmp(output, "native") == 0;
+    if (rc == RV_OK && !p->native && strcmp(output, "prompt") != 0)
+        rc = wrong(r, "structuredOutput", "must be native or prompt");
     return rc == RV_OK ? read_limits(r, object, p) : rc;
 }
 
@@ -296,6 +301,11 @@ const char *rv__provider_url(const struct rv__provider *provider)
 bool rv__provider_streams(const struct rv__provider *provider)
 {
     return provider->streams;
+}
+
+bool rv__provider_native(const struct rv__provider *provider)
+{
+    return provider->native;
 }
 
 const struct rv__protocol *rv__provider_protocol(const struct rv__provider *provider)

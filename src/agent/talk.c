@@ -11,6 +11,25 @@ void rv__talk_text(struct rv__buf *out, const char *key, struct rv__str text)
     rv__buf_json_str(out, text);
 }
 
+void rv__talk_system(struct rv__buf *out, const char *key, const struct rv__talk *talk, bool words)
+{
+    struct rv__buf text;
+    if (rv__str_none(talk->system) && !words)
+        return;
+    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the two */
+    rv__buf_str(&text, talk->system);
+    if (words) {
+        rv__buf_text(&text, text.len > 0 ? "\n\n" : "");
+        rv__buf_text(&text, "Answer with one JSON value and nothing else: no words around it, no "
+                            "code fence. It must fit this JSON Schema: ");
+        rv__buf_str(&text, talk->schema);
+    }
+    rv__talk_text(out, key, rv__buf_view(&text));
+    if (text.rc < 0)
+        out->rc = text.rc;
+    rv__buf_done(&text);
+}
+
 void rv__talk_tools(struct rv__buf *out, struct rv__str tools, const char *open,
                     const char *schema_key, const char *close)
 {

@@ -18,6 +18,7 @@ providers:
   an: { kind: anthropic, baseUrl: "http://127.0.0.1:$port/", model: plain, keyEnv: CHAT_KEY }
   keyless: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, keyEnv: NOT_SET_ANYWHERE }
   quiet: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, stream: false }
+  words: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, structuredOutput: prompt }
   narrow: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, limits: { requests: 1 } }
 EOF
 cat >add.yaml <<'EOF'
@@ -61,6 +62,16 @@ chat 'provider: an, prompt: x'
 is "anthropic: the key and the version are in its headers" "$(asked '[.key, .version, .path] | join(" ")')" "$CHAT_KEY 2023-06-01 /v1/messages"
 chat 'provider: oa, model: value, prompt: x, returnType: { type: object }'
 is "openai: the schema is sent as its format" "$(asked .body.response_format.json_schema.schema.type)" object
+chat 'provider: an, model: value, prompt: x, returnType: { type: object, required: [n], properties: { n: { type: integer } } }'
+is "anthropic: so it is there, with no other members" "$rc $(field .results.ask.result.n) $(asked '[.body.output_config.format.type, .body.output_config.format.schema.additionalProperties, .body.system] | tojson')" \
+    '0 7 ["json_schema",false,null]'
+chat 'provider: an, model: value, prompt: x, returnType: { type: object, required: [n], properties: { n: { type: integer, minimum: 3 } } }'
+is "anthropic: what the format cannot say is left out of it" "$(asked '.body.output_config.format.schema.properties.n | tojson')" '{"type":"integer"}'
+like "anthropic: and said in words" "$(asked .body.system)" 'must fit this JSON Schema: .*"minimum":3'
+chat 'provider: an, model: value, prompt: x, returnType: { type: object }'
+is "anthropic: a schema that it cannot take is only said in words" "$rc $(asked '(.body.system | test("JSON Schema: ")), .body.output_config' | tr '\n' ' ')" "0 true null "
+chat 'provider: words, model: value, prompt: x, returnType: { type: object }'
+is "structuredOutput: prompt says it in words" "$rc $(asked '(.body.messages[0].content | test("JSON Schema: ")), .body.response_format' | tr '\n' ' ')" "0 true null "
 
 chat 'provider: oa, model: wrong, prompt: go, returnType: { type: object }'
 is "an answer that does not fit twice fails" "$rc $(field .error.code) $(field .failedPath)" "1 badAnswer ask:turn2"
@@ -97,7 +108,8 @@ ROWS
     rm -f w.db* requests go
     "$rival" exec w.yaml --store w.db --run-id r1 >exec.out 2>/dev/null &
     pid=$!
-    until "$rival" logs r1 --store w.db --json 2>/dev/null | grep -q first; do sleep 0.05; done
+    first_came() { "$rival" logs r1 --store w.db --json | grep -q first; }
+    eventually first_came
     "$rival" logs r1 --store w.db --json >before
     is "$provider: a piece of an answer is a line of kind stream" "$(jq -r '[.kind, .path, .level] | join(" ")' before | sort -u)" "stream ask:turn1 info"
     like "$provider: it is what has come of it" "$(jq -rj .message before)" '^first'
@@ -105,7 +117,7 @@ ROWS
     "$rival" logs r1 --store w.db -f >heard 2>/dev/null &
     follower=$!
     exec 7<heard
-    read -r line <&7
+    read -r -t 60 line <&7
     like "$provider: logs -f shows it" "$line" 'ask:turn1  first'
     touch go
     wait $pid
@@ -144,7 +156,7 @@ chat 'provider: oa, model: never, prompt: go, tools: [add], budget: { tokens: 30
 is "a budget bounds it, too" "$rc $(field .error.code) $(field .results.ask.state.usage.totalTokens)" "1 budget 30"
 
 chat 'provider: nobody, prompt: go'
-like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, quiet, narrow"
+like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, quiet, words, narrow"
 chat 'provider: keyless, prompt: go'
 like "a key that is not set" "$(field .error.message)" "key of provider 'keyless' is not set: give NOT_SET_ANYWHERE"
 printf 'providers: { x: { kind: other, baseUrl: "http://a" } }\n' >other.yaml

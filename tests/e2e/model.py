@@ -25,6 +25,20 @@ def answers(body):
     return sum(1 for m in body["messages"] if m["role"] == "assistant")
 
 
+TAKEN = {"type", "description", "title", "enum", "const", "required", "items", "anyOf", "properties", "additionalProperties"}
+
+
+def refused(schema):
+    """What structured output of /v1/messages has against a schema; None: nothing."""
+    if set(schema) - TAKEN:
+        return "unsupported: " + ", ".join(sorted(set(schema) - TAKEN))
+    if schema.get("type") == "object" and schema.get("additionalProperties") is not False:
+        return "'additionalProperties' must be false"
+    inner = list(schema.get("properties", {}).values()) + schema.get("anyOf", [])
+    inner += [schema["items"]] if "items" in schema else []
+    return next((why for why in map(refused, inner) if why), None)
+
+
 def pieces(text):
     """As words come from a model: some at a time."""
     return [text[i:i + 5] for i in range(0, len(text or ""), 5)]
@@ -149,6 +163,10 @@ class Model(http.server.BaseHTTPRequestHandler):
         self.body = body
         times = note(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
         turn = answers(body)
+        format = body.get("output_config", {}).get("format")
+        if format and (format["type"] != "json_schema" or refused(format["schema"])):
+            self.send(400, {"type": "error", "error": {"type": "invalid_request_error", "message": refused(format["schema"])}})
+            return
         if model == "busy" and times <= 2:
             self.send((429, 529)[times - 1], {"error": {"message": "slow down"}}, [("Retry-After", "1")])
         elif model == "refuses":
@@ -173,7 +191,9 @@ class Model(http.server.BaseHTTPRequestHandler):
             whole, events = (self.openai if self.path.endswith("/completions") else self.anthropic)(
                 model, "first half, second half", (), (10, 5))
             def gate():
-                while not os.path.exists(folder + "/go"):
+                for _ in range(12000):  # at most two minutes
+                    if os.path.exists(folder + "/go"):
+                        break
                     time.sleep(0.01)
             self.stream(events[:5] + [gate] + events[5:])
         elif model == "tells-key":
@@ -197,6 +217,8 @@ class Model(http.server.BaseHTTPRequestHandler):
             self.reply(model, None, [("c%d" % turn, "add", json.dumps({"a": turn, "b": 1}))])
         elif model == "no-json" and turn == 0:
             self.reply(model, None, [("c1", "add", "{")])
+        elif model == "bare-value":
+            self.reply(model, '{"n": 7}')
         elif model == "value":
             self.reply(model, '```json\n{"n": 7}\n```')
         elif model == "wrong-once":

@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import Anthropic, { APIError as AnthropicError } from "@anthropic-ai/sdk";
+import { jsonSchemaOutputFormat } from "@anthropic-ai/sdk/helpers/json-schema";
 import OpenAI, { APIError as OpenAIError } from "openai";
 
 const url = `http://127.0.0.1:${process.env.PORT}`;
@@ -83,6 +84,16 @@ test("anthropic: streamed calls of tools", limit, async () => {
   assert.deepEqual(content.map((block) => block.type === "text" ? block.text : [block.id, block.name, block.input]), [
     "let me see", ["c1", "add", { a: 2, b: 3 }], ["c2", "nobody", {}], ["c3", "add", { a: "x" }],
   ]);
+});
+
+test("anthropic: a value of a schema", limit, async () => {
+  const schema = {
+    type: "object", properties: { n: { type: "integer" } }, required: ["n"], additionalProperties: false,
+  };
+  const { parsed_output } = await anthropic.messages.parse({
+    model: "bare-value", max_tokens: 100, messages, output_config: { format: jsonSchemaOutputFormat(schema) },
+  });
+  assert.deepEqual(parsed_output, { n: 7 });
 });
 
 test("anthropic: too many requests, a refusal, a broken server", limit, async () => {
