@@ -2,8 +2,7 @@
  *
  * A *provider* is a place where models are: an address that speaks one of two protocols. A *talk* is a
  * conversation so far, in our own words; it becomes the body of a request in those of the provider, and the
- * body of its answer becomes what was *spoken*. All of that is pure; requests go out by exec/, and whoever begins
- * one asks the provider for its place first: rv__provider_enter(). */
+ * body of its answer becomes what was *spoken*. All of that is pure; requests go out by exec/. */
 #ifndef RV_AGENT_AGENT_H
 #define RV_AGENT_AGENT_H
 
@@ -55,10 +54,17 @@ const char *const *rv__provider_headers(const struct rv__provider *provider, con
 /* What so many tokens cost, by its prices; 0 where it has none. */
 double rv__provider_cost(const struct rv__provider *provider, int64_t input, int64_t output);
 
-/* May a request be sent now? 0: yes, and rv__provider_leave() is owed. Else so many milliseconds from now: a
- * limit of the provider is reached. `now_ms` by a clock that does not jump. Thread: any. */
-int64_t rv__provider_enter(struct rv__provider *provider, int64_t now_ms);
-void rv__provider_leave(struct rv__provider *provider, int64_t now_ms, int64_t tokens);
+/* What may be sent to it, as its configuration says. Who keeps to it is the engine, before a request is begun. 0: no
+ * limit. */
+struct rv__provider_limits {
+    const char *name; /* "provider:<name>" */
+    int64_t requests, requests_per_minute, tokens, tokens_per_minute;
+};
+const struct rv__provider_limits *rv__provider_limits(const struct rv__provider *provider);
+bool rv__provider_is_limited(const struct rv__provider *provider); /* there is any */
+/* All of them, one after the other. NULL: there is none, or none more. */
+struct rv__provider *rv__providers_first(const struct rv__providers *providers);
+struct rv__provider *rv__provider_next(const struct rv__provider *provider);
 
 /* ---------------------------------------------------------------------------------- talks --- */
 

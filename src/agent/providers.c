@@ -1,10 +1,5 @@
-/* providers.c: providers by name, as a configuration has them, and their limits.
- *
- * A limit is kept here and not on disk: it protects the provider's account, and a process that begins anew has
- * sent nothing yet. `requests` at once are counted; what goes by the minute leaks out of a bucket that
- * holds a minute's worth. */
+/* providers.c: providers by name, as a configuration has them. */
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,24 +9,19 @@
 #include "base/error.h"
 #include "base/suggest.h"
 
-enum {
-    MINUTE_MS = 60000,
-    FULL_MS = 250, /* how soon to ask again where so many requests are under way: one may end */
-    MOST_NAME = 100,
-};
+enum { MOST_NAME = 100 };
+
+#define LIMIT "provider:" /* and its name: that of its limit */
 
 struct rv__provider {
     struct rv__provider *next;
-    char *name, *url, *key_variable; /* key_variable NULL: it needs none */
-    struct rv__str model;            /* none: not said */
+    const char *name;
+    char *url, *key_variable; /* key_variable NULL: it needs none */
+    struct rv__str model;     /* none: not said */
     const struct rv__protocol *protocol;
-    int64_t requests, requests_per_minute, tokens_per_minute; /* 0: no limit */
-    double input_price, output_price;                         /* of a million tokens; 0: not said */
+    struct rv__provider_limits limits;
+    double input_price, output_price; /* of a million tokens; 0: not said */
     bool streams, native;
-    pthread_mutex_t lock; /* of the rest */
-    int64_t active;
-    double request_level, token_level; /* in the buckets, at */
-    int64_t level_ms;                  /* this time */
 };
 
 struct rv__providers {
@@ -131,16 +121,20 @@ static int read_part(const struct reading *r, struct rv__str object, const char 
 
 static int read_limits(const struct reading *r, struct rv__str object, struct rv__provider *p)
 {
-    static const char *const limits[] = { "requests", "requestsPerMinute", "tokensPerMinute" };
+    static const char *const limits[] = { "requests", "requestsPerMinute", "tokens",
+                                          "tokensPerMinute" };
     static const char *const prices[] = { "input", "output" };
     struct rv__str part;
-    int rc = read_part(r, object, "limits", limits, 3, &part);
+    struct rv__provider_limits *l = &p->limits;
+    int rc = read_part(r, object, "limits", limits, 4, &part);
     if (rc == RV_OK)
-        rc = read_count(r, part, "requests", &p->requests);
+        rc = read_count(r, part, "requests", &l->requests);
     if (rc == RV_OK)
-        rc = read_count(r, part, "requestsPerMinute", &p->requests_per_minute);
+        rc = read_count(r, part, "requestsPerMinute", &l->requests_per_minute);
     if (rc == RV_OK)
-        rc = read_count(r, part, "tokensPerMinute", &p->tokens_per_minute);
+        rc = read_count(r, part, "tokens", &l->tokens);
+    if (rc == RV_OK)
+        rc = read_count(r, part, "tokensPerMinute", &l->tokens_per_minute);
     if (rc == RV_OK)
         rc = read_part(r, object, "prices", prices, 2, &part);
     if (rc == RV_OK)
@@ -230,14 +224,16 @@ static int read_all(struct reading *r, struct rv__str json)
             memchr(r->name.at, '\0', r->name.len) != NULL)
             return rv__fail(r->err, RV_EINVAL, "%s: the name of a provider has 1 to %d bytes",
                             r->file, MOST_NAME);
-        p->name = rv__arena_dup(&r->to->arena, r->name.at, r->name.len);
-        if (p->name == NULL)
+        size_t room = strlen(LIMIT) + r->name.len + 1;
+        char *limit = rv__arena_alloc(&r->to->arena, room);
+        if (limit == NULL)
             return rv__nomem(r->err);
+        snprintf(limit, room, LIMIT "%.*s", RV__ARG(r->name));
+        p->limits.name = limit;
+        p->name = limit + strlen(LIMIT);
         int rc = read_provider(r, value, p);
         if (rc < 0)
             return rc;
-        if (pthread_mutex_init(&p->lock, NULL) != 0)
-            return rv__nomem(r->err);
         *end = p;
         end = &p->next;
     }
@@ -265,8 +261,6 @@ void rv__providers_free(struct rv__providers *providers)
 {
     if (providers == NULL)
         return;
-    for (struct rv__provider *p = providers->first; p != NULL; p = p->next)
-        pthread_mutex_destroy(&p->lock);
     rv__arena_done(&providers->arena);
     rv__free(providers);
 }
@@ -286,6 +280,28 @@ void rv__providers_names(const struct rv__providers *providers, struct rv__buf *
         rv__buf_text(out, p->name);
         rv__buf_text(out, p->next != NULL ? ", " : "");
     }
+}
+
+struct rv__provider *rv__providers_first(const struct rv__providers *providers)
+{
+    return providers != NULL ? providers->first : NULL;
+}
+
+struct rv__provider *rv__provider_next(const struct rv__provider *provider)
+{
+    return provider->next;
+}
+
+const struct rv__provider_limits *rv__provider_limits(const struct rv__provider *provider)
+{
+    return &provider->limits;
+}
+
+bool rv__provider_is_limited(const struct rv__provider *provider)
+{
+    const struct rv__provider_limits *l = &provider->limits;
+    return l->requests > 0 || l->requests_per_minute > 0 || l->tokens > 0 ||
+           l->tokens_per_minute > 0;
 }
 
 const char *rv__provider_name(const struct rv__provider *provider)
@@ -355,59 +371,6 @@ const char *const *rv__provider_headers(const struct rv__provider *provider, con
         lines[count++] = line;
     }
     return lines;
-}
-
-/* ---------------------------------------------------------------------------------- limits --- */
-
-/* What leaked out of a bucket that holds `per_minute` since then. */
-static double leak(double level, int64_t per_minute, int64_t passed_ms)
-{
-    double left = level - (double)per_minute * (double)passed_ms / MINUTE_MS;
-    return left > 0 ? left : 0;
-}
-
-/* How long until `more` fits into it; 0: it does. */
-static int64_t wait_for(double level, double more, int64_t per_minute)
-{
-    double over = level + more - (double)per_minute;
-    if (per_minute == 0 || over <= 0)
-        return 0;
-    return (int64_t)(over * MINUTE_MS / (double)per_minute) + 1;
-}
-
-static void flow_on(struct rv__provider *p, int64_t now_ms)
-{
-    int64_t passed = p->level_ms != 0 && now_ms > p->level_ms ? now_ms - p->level_ms : 0;
-    p->request_level = leak(p->request_level, p->requests_per_minute, passed);
-    p->token_level = leak(p->token_level, p->tokens_per_minute, passed);
-    p->level_ms = now_ms;
-}
-
-int64_t rv__provider_enter(struct rv__provider *p, int64_t now_ms)
-{
-    pthread_mutex_lock(&p->lock);
-    flow_on(p, now_ms);
-    int64_t wait = p->requests > 0 && p->active >= p->requests ? FULL_MS : 0;
-    if (wait == 0)
-        wait = wait_for(p->request_level, 1, p->requests_per_minute);
-    if (wait == 0) /* how many a request takes is known when it is answered */
-        wait = wait_for(p->token_level, 0, p->tokens_per_minute);
-    if (wait == 0) {
-        p->active++;
-        p->request_level += p->requests_per_minute > 0;
-    }
-    pthread_mutex_unlock(&p->lock);
-    return wait;
-}
-
-void rv__provider_leave(struct rv__provider *p, int64_t now_ms, int64_t tokens)
-{
-    pthread_mutex_lock(&p->lock);
-    flow_on(p, now_ms);
-    p->active--;
-    if (p->tokens_per_minute > 0)
-        p->token_level += (double)tokens;
-    pthread_mutex_unlock(&p->lock);
 }
 
 /* ----------------------------------------------------------------------------------- talks --- */

@@ -340,6 +340,8 @@ void rv__attempt_answered(rv_engine *e, struct rv__attempt *a)
         rv__attempt_drop(a);
         return;
     }
+    if (rv__lane_is_limit(a->place))
+        rv__limit_used(&e->limits.at[a->ticket - 1], a->ctx.tokens, rv__mono_ms(e->clock));
     if (!(RV__BUG(59) && a->ctx.outcome == MSG_LOST))
         rv__place_give(e, a->place, a->ticket);
     if (!RV__BUG(57))

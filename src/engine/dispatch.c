@@ -28,13 +28,17 @@ static bool goes_first(const struct rv__run *run, int lane)
     return lane == LANE_SUSPECT && rv__cell_blamed(run->cell);
 }
 
-/* The class of the work that comes first in a lane of workers. -1: it is no worker's any more. */
+/* The class of the work that comes first in a lane of workers, or its limit. -1: it has none any more. */
 static int class_of_first(const rv_engine *e, const struct rv__run *run, enum rv__lane lane)
 {
     const struct rv__node *node;
     enum rv__lane plain;
     int eval;
-    if (!rv__cell_first(run->cell, lane, &node, &eval, &plain) || !rv__lane_is_worker(plain))
+    if (!rv__cell_first(run->cell, lane, &node, &eval, &plain))
+        return -1;
+    if (rv__lane_is_limit(plain))
+        return rv__limits_of(e, node, eval);
+    if (!rv__lane_is_worker(plain))
         return -1;
     const struct rv__function *function = rv__plan_ref_fn(run->plan, node, eval);
     return function != NULL ? rv__workers_class(e, function, node) : -1;
@@ -44,11 +48,17 @@ static int class_of_first(const rv_engine *e, const struct rv__run *run, enum rv
 static void ring_of(rv_engine *e, const struct rv__run *run, int lane, struct rv__run ***first,
                     struct rv__run ***last)
 {
-    struct rv__class *ring = rv__lane_is_worker((enum rv__lane)lane)
-                                 ? &e->workers.classes[run->lane[lane].ring]
-                                 : NULL;
-    *first = ring != NULL ? &ring->first : &e->lanes[lane].first;
-    *last = ring != NULL ? &ring->last : &e->lanes[lane].last;
+    int ring = run->lane[lane].ring;
+    if (rv__lane_is_worker((enum rv__lane)lane)) {
+        *first = &e->workers.classes[ring].first;
+        *last = &e->workers.classes[ring].last;
+    } else if (rv__lane_is_limit((enum rv__lane)lane)) {
+        *first = &e->limits.at[ring].first;
+        *last = &e->limits.at[ring].last;
+    } else {
+        *first = &e->lanes[lane].first;
+        *last = &e->lanes[lane].last;
+    }
 }
 
 static void queue_add(rv_engine *e, struct rv__run *run, int lane)
@@ -98,8 +108,8 @@ static void ask_lanes(struct rv__run *run)
         e->starved = true;
 }
 
-/* In the ring of the class that it waits for now. */
-static void queue_worker(rv_engine *e, struct rv__run *run, int lane)
+/* In the ring of the class or the limit that it waits for now. */
+static void queue_in_ring(rv_engine *e, struct rv__run *run, int lane)
 {
     int ring = class_of_first(e, run, (enum rv__lane)lane);
     if (run->lane[lane].queued && run->lane[lane].ring == ring)
@@ -116,12 +126,14 @@ void rv__run_queue_wants(struct rv__run *run)
     rv_engine *e = run->engine;
     if (run->cell != NULL && run->lanes_of != run->plan->registry->generation)
         ask_lanes(run);
-    int end = e->workers.class_count > 0 ? LANES : LANE_WORKER; /* mostly there are none */
+    int end = e->limits.count > 0          ? LANES
+              : e->workers.class_count > 0 ? LANE_LIMIT
+                                           : LANE_WORKER; /* mostly there are none */
     for (int lane = LANE_NONE + 1; lane < end; lane++) {
         bool wants = lane != LANE_NOBODY && run->cell != NULL && !run->parked &&
                      rv__cell_wants(run->cell, (enum rv__lane)lane);
-        if (wants && rv__lane_is_worker((enum rv__lane)lane))
-            queue_worker(e, run, lane);
+        if (wants && lane >= LANE_WORKER)
+            queue_in_ring(e, run, lane);
         else if (wants && !run->lane[lane].queued)
             queue_add(e, run, lane);
         else if (!wants && run->lane[lane].queued)
@@ -133,7 +145,7 @@ void rv__ring_clear(rv_engine *e, struct rv__class *ring)
 {
     while (ring->first != NULL) {
         struct rv__run *run = ring->first;
-        for (int lane = LANE_WORKER; lane < LANES; lane++)
+        for (int lane = LANE_WORKER; lane < LANE_LIMIT; lane++)
             if (run->lane[lane].queued && &e->workers.classes[run->lane[lane].ring] == ring) {
                 queue_remove(e, run, lane);
                 break;
@@ -148,9 +160,12 @@ void rv__run_unqueue(struct rv__run *run)
             queue_remove(run->engine, run, lane);
 }
 
-/* Whose credits the places of a lane are. A suspect takes one like any function, and the one of suspects. */
+/* Whose credits the places of a lane are. A suspect takes one like any function, and the one of suspects. What needs a
+ * limit is a request. */
 static struct rv__executor *executor_of(const rv_engine *e, int lane, uint32_t ticket)
 {
+    if (rv__lane_is_limit((enum rv__lane)lane))
+        return e->lanes[LANE_HTTP].executor;
     if (ticket > 0)
         return e->lanes[LANE_WORKER].executor;
     return e->lanes[lane == LANE_SUSPECT ? LANE_FUNCTION : lane].executor;
@@ -177,7 +192,10 @@ static bool suspect_free(const rv_engine *e, uint32_t *ticket)
 void rv__place_take(rv_engine *e, enum rv__lane lane, uint32_t ticket)
 {
     e->lanes[lane].taken++;
-    if (ticket > 0)
+    if (rv__lane_is_limit(lane)) {
+        e->lanes[LANE_HTTP].taken++;
+        rv__limit_take(&e->limits.at[ticket - 1], rv__mono_ms(e->clock));
+    } else if (ticket > 0)
         rv__workers_count(e, ticket, 1);
     else if (lane == LANE_SUSPECT)
         e->lanes[LANE_FUNCTION].taken++;
@@ -188,7 +206,11 @@ void rv__place_give(rv_engine *e, enum rv__lane lane, uint32_t ticket)
     if (lane == LANE_NONE)
         return;
     e->lanes[lane].taken--;
-    if (ticket > 0)
+    if (rv__lane_is_limit(lane)) {
+        e->lanes[LANE_HTTP].taken--;
+        if (!RV__BUG(272))
+            rv__limit_give(&e->limits.at[ticket - 1]);
+    } else if (ticket > 0)
         rv__workers_count(e, ticket, -1);
     else if (lane == LANE_SUSPECT)
         e->lanes[LANE_FUNCTION].taken--;
@@ -214,6 +236,13 @@ static bool class_gives(const rv_engine *e, size_t number, uint32_t *ticket)
     return *ticket > 0;
 }
 
+/* Both the connection and the limit, or none of them. */
+static bool limit_gives(const rv_engine *e, size_t number)
+{
+    return e->limits.at[number].first != NULL && rv__place_free(e, LANE_HTTP) &&
+           rv__limits_give(e, number);
+}
+
 bool rv__may_grant(const rv_engine *e)
 {
     uint32_t ticket;
@@ -225,6 +254,9 @@ bool rv__may_grant(const rv_engine *e)
     for (size_t i = 0; i < e->workers.class_count; i++)
         if (class_gives(e, i, &ticket))
             return true;
+    for (size_t i = 0; i < e->limits.count; i++)
+        if (limit_gives(e, i))
+            return true;
     return false;
 }
 
@@ -232,7 +264,7 @@ bool rv__may_grant(const rv_engine *e)
  * memory. */
 static bool grant(rv_engine *e, struct rv__run *run, int lane, uint32_t ticket, int64_t now_ms)
 {
-    e->workers.granting = ticket;
+    e->workers.granting = rv__lane_is_limit((enum rv__lane)lane) ? 0 : ticket;
     int rc = rv__flow_grant_ticket(run->cell, (enum rv__lane)lane, ticket, now_ms, &run->facts,
                                    NULL);
     e->workers.granting = 0;
@@ -252,12 +284,11 @@ static bool grant(rv_engine *e, struct rv__run *run, int lane, uint32_t ticket, 
     return rc != 0 || !run->lane[lane].queued;
 }
 
-/* The lane by which the first of a ring stands in it. */
-static int lane_in_ring(const rv_engine *e, const struct rv__run *run, size_t number)
+/* The lane by which the first of a ring stands in it: one of so many from `lanes` on. */
+static int lane_in_ring(const struct rv__run *run, int lanes, int count, size_t number)
 {
-    int lane = LANE_WORKER + (int)(number % RV__WORKER_LANES);
+    int lane = lanes + (int)(number % (size_t)count);
     assert(run->lane[lane].queued && (size_t)run->lane[lane].ring == number);
-    (void)e;
     return lane;
 }
 
@@ -269,7 +300,14 @@ void rv__grant_all(rv_engine *e, int64_t now_ms)
     for (size_t i = 0; i < e->workers.class_count; i++)
         while (class_gives(e, i, &ticket)) {
             struct rv__run *run = e->workers.classes[i].first;
-            if (!grant(e, run, lane_in_ring(e, run, i), ticket, now_ms))
+            if (!grant(e, run, lane_in_ring(run, LANE_WORKER, RV__WORKER_LANES, i), ticket, now_ms))
+                break;
+        }
+    for (size_t i = 0; i < e->limits.count; i++)
+        while (limit_gives(e, i)) {
+            struct rv__run *run = e->limits.at[i].first;
+            if (!grant(e, run, lane_in_ring(run, LANE_LIMIT, RV__LIMIT_LANES, i), (uint32_t)i + 1,
+                       now_ms))
                 break;
         }
     for (int lane = LANE_WORKER - 1; lane > LANE_NONE; lane--)
@@ -477,6 +515,9 @@ static bool find_how(struct rv__run *run, const struct rv__effect *effect,
     rv_step_fn instead = e->around.instead != NULL && effect->eval < 0
                              ? e->around.instead(e, effect->node->alias)
                              : NULL;
+    if (rv__lane_is_limit(effect->place) &&
+        rv__limits_of(e, effect->node, effect->eval) + 1 != (int)effect->ticket)
+        return false; /* what had that limit has ended before it began */
     if (instead != NULL) {
         *ret = (struct rv__attempt_how){ .run = rv__ctx_run, .fn = instead };
         return true;

@@ -56,6 +56,7 @@ static void engine_destroy(rv_engine *e)
     while (e->in_flight != NULL)
         rv__attempt_drop(e->in_flight);
     rv__workers_forget(e);
+    rv__limits_free(e); /* runs stood in its rings */
     rv__commits_done(e);
     rv__guests_free(e);
     rv__registry_free(e);
@@ -278,6 +279,8 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
         rc = rv__secret_source_new(opts->secrets_file, NULL, &e->registry->secret_source, err);
     if (rc == RV_OK)
         rc = rv__config_take(e, opts, err);
+    if (rc == RV_OK && rv__limits_take(e) < 0)
+        rc = rv__nomem(err);
     if (rc < 0)
         return rc;
     rc = rv__executors_new(e, workers, err);
@@ -326,6 +329,7 @@ static int make_executor(rv_engine *e, const struct rv__executor *head, struct r
     case LANE_HTTP:
     case LANE_SUSPECT:
     case LANE_NOBODY:
+    case LANE_LIMIT:
     case LANE_NONE:
     case LANES: break;
     }

@@ -24,6 +24,7 @@
 #include "base/random.h"
 #include "base/timers.h"
 #include "engine/desk.h"
+#include "engine/limit.h"
 #include "engine/run.h"
 #include "exec/exec.h"
 #include "flow/flow.h"
@@ -194,6 +195,12 @@ struct rv__pool {
     size_t count;
     uint32_t granting; /* the ticket of the place that is being granted; 0: none is */
     bool changed;      /* classes are to be made anew */
+};
+
+/* All named limits, by number, which is the ticket of their places - 1; limits.c. */
+struct rv__limits {
+    struct rv__limit *at;
+    size_t count, cap;
 };
 
 enum { RUN_BUCKETS = 1 << 14, OWED_BUCKETS_FIRST = 1 << 10 };
@@ -370,6 +377,7 @@ struct rv_engine {
 
     struct rv__lane_places lanes[LANES];
     struct rv__pool workers;
+    struct rv__limits limits;
     int burst; /* places that a run gets at once at most; a simulation has others */
 
     struct rv__ids ids;
@@ -580,6 +588,19 @@ void rv__plans_stored(struct rv__run *runs,
 void rv__plan_ref_resolve(struct rv__plan_ref *plan);
 /* Could a new run of it do what it says? RV_EINVAL: a call of it is ambiguous now. RV_ESTATE: see below. */
 int rv__plan_ref_check(struct rv__plan_ref *plan, rv_error *err);
+/* limits.c: named limits, as the configuration has them. */
+int rv__limits_take(rv_engine *engine); /* those of its providers. RV_ENOMEM */
+/* One more; its name lives as long as the engine. RV_ENOMEM. */
+int rv__limits_add(rv_engine *engine, const struct rv__limit *limit);
+void rv__limits_free(rv_engine *engine);
+void rv__limits_reset(rv_engine *engine); /* as a new process has them; nobody waits for any */
+/* The limit that work of this node needs: its number; -1: none. */
+int rv__limits_of(const rv_engine *engine, const struct rv__node *node, int eval);
+/* May a place of the first that waits for it be granted now, as far as the limit goes? */
+bool rv__limits_give(const rv_engine *engine, size_t number);
+/* When the next limit that somebody waits for has room, if that is before until_ns. Monotonic. */
+int64_t rv__limits_until_ns(const rv_engine *engine, int64_t until_ns);
+
 /* config.c: its providers, from the file that it was told, or that beside its store. Errors: RV_EINVAL, RV_ENOMEM. */
 int rv__config_take(rv_engine *e, const rv_engine_opts *opts, rv_error *err);
 

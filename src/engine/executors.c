@@ -62,4 +62,5 @@ void rv__places_reset(rv_engine *e)
     for (int lane = 0; lane < LANES; lane++)
         e->lanes[lane].taken = (int64_t)(e->lanes[lane].starting_count = 0);
     rv__workers_forget(e);
+    rv__limits_reset(e);
 }

@@ -179,7 +179,7 @@ static int64_t next_due(rv_engine *e)
     if (timeout != NULL && timeout->due != RV__NOT_BEGUN_MS)
         until_ns = sooner(until_ns, timeout->due * 1000000);
     if (!e->member.fenced)
-        until_ns = rv__load_until_ns(e, until_ns);
+        until_ns = rv__limits_until_ns(e, rv__load_until_ns(e, until_ns));
     until_ns = rv__member_until_ns(e, until_ns);
     until_ns = rv__retain_until_ns(e, until_ns);
     until_ns = rv__guests_until_ns(e, until_ns);

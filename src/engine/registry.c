@@ -229,6 +229,10 @@ static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
     struct rv__plan_ref *ref = arg;
     rv_engine *e = ref->registry->engine;
     const struct rv__function *function;
+    if (eval < 0 && node->step.kind == STEP_CHAT) {
+        int limit = rv__limits_of(e, node, eval);
+        return limit >= 0 ? (enum rv__lane)(LANE_LIMIT + limit % RV__LIMIT_LANES) : LANE_HTTP;
+    }
     if (eval < 0 && !rv__str_none(rv__plan_ref_secret(ref, node))) /* it would fail for nothing */
         return LANE_NOBODY;
     if (eval < 0 && node->step.kind == STEP_COMMAND) /* it is relative to its file */

@@ -16,7 +16,10 @@ static enum rv__why_reason reason_of(const struct rv__wait *wait)
 {
     switch (wait->kind) {
     case WAIT_WORK: return WHY_RUNNING;
-    case WAIT_PLACE: return wait->lane == LANE_NOBODY ? WHY_WORKER : WHY_PLACE;
+    case WAIT_PLACE:
+        return wait->lane == LANE_NOBODY       ? WHY_WORKER
+               : rv__lane_is_limit(wait->lane) ? WHY_LIMIT
+                                               : WHY_PLACE;
     case WAIT_LIMIT: return WHY_CONCURRENCY;
     case WAIT_TIMER: return WHY_TIMER;
     case WAIT_RETRY: return WHY_RETRY;
@@ -33,6 +36,8 @@ static const struct rv__executor *executor_of(const rv_engine *e, enum rv__lane 
 {
     if (rv__lane_is_worker(lane))
         return e->lanes[LANE_WORKER].executor;
+    if (rv__lane_is_limit(lane))
+        return e->lanes[LANE_HTTP].executor;
     return e->lanes[lane == LANE_SUSPECT ? LANE_FUNCTION : lane].executor;
 }
 
@@ -44,6 +49,24 @@ static const char *runner_of(const struct rv__run *run, const struct rv__wait *w
     if (call && wait->lane != LANE_HOST && run->engine->read_only)
         return "function";
     return executor != NULL ? executor->name : "function";
+}
+
+/* It waits for a named limit, until then if that is a matter of time. */
+static void take_limit(struct looking *l, const struct rv__wait *wait, struct rv__why_about *about)
+{
+    const rv_engine *e = l->run->engine;
+    int number = rv__limits_of(e, wait->work, -1);
+    struct rv__wait timed = *wait;
+    if (number < 0)
+        return; /* it has none any more: it continues with the next turn */
+    struct rv__limit *limit = &e->limits.at[number];
+    int64_t now_ms = rv__mono_ms(e->clock), free_ms = rv__limit_free_ms(limit, now_ms);
+    about->lane += number * LANES; /* one group for each */
+    about->limit = limit->name;
+    about->places = limit->at_once;
+    if (free_ms != RV__NEVER && free_ms > now_ms)
+        timed.due_ms = rv__wall_ms(e->clock) + free_ms - now_ms;
+    rv__why_add(l->why, &timed, about);
 }
 
 static void take_wait(void *arg, const struct rv__wait *wait)
@@ -73,7 +96,10 @@ static void take_wait(void *arg, const struct rv__wait *wait)
                        : suspect                                      ? 1
                                                                       : executor->credits;
     }
-    rv__why_add(l->why, wait, &about);
+    if (about.reason == WHY_LIMIT)
+        take_limit(l, wait, &about);
+    else
+        rv__why_add(l->why, wait, &about);
 }
 
 /* On the loop's thread. */

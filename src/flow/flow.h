@@ -97,13 +97,19 @@ enum rv__lane {
     LANE_SUSPECT, /* functions that may have killed the engine: one at a time, besides all others */
     LANE_NOBODY,  /* functions that no process offers now: they wait, and get no place */
     LANE_WORKER, /* functions of workers: the first of RV__WORKER_LANES, one for each set of workers */
-    LANES = LANE_WORKER + 8,
+    LANE_LIMIT = LANE_WORKER +
+                 8, /* turns of a chat whose provider has limits: the first of RV__LIMIT_LANES */
+    LANES = LANE_LIMIT + 4,
 };
-enum { RV__WORKER_LANES = LANES - LANE_WORKER };
+enum { RV__WORKER_LANES = LANE_LIMIT - LANE_WORKER, RV__LIMIT_LANES = LANES - LANE_LIMIT };
 
 static inline bool rv__lane_is_worker(enum rv__lane lane)
 {
-    return lane >= LANE_WORKER;
+    return lane >= LANE_WORKER && lane < LANE_LIMIT;
+}
+static inline bool rv__lane_is_limit(enum rv__lane lane)
+{
+    return lane >= LANE_LIMIT;
 }
 
 /* ------------------------------------------------------------------------------ messages --- */
@@ -352,7 +358,8 @@ struct rv__cell_opts {
     size_t value_inline; /* 0 = RV__VALUE_INLINE; at least 8. Replay does not depend on it */
     int turn_facts;      /* 0 = RV__TURN_FACTS: a pump stops after so many */
     /* The lane of a function: LANE_FUNCTION, LANE_HOST, a lane of workers, or LANE_NOBODY while no process has it. For
-     * a command: LANE_NOBODY while the file of its workflow is missing; any other lane if it is not. Called when
+     * a command: LANE_NOBODY while the file of its workflow is missing; any other lane if it is not. For the turn of a
+     * chat: a lane of limits while its provider has any; any other lane if not. Called when
      * something starts to wait for its place. `eval`: enum rv__eval; -1: the attempt of the step. The journal
      * records that an attempt began in a host, so that after a crash one can find what was in the process that
      * died. NULL: LANE_FUNCTION for all. */
@@ -411,7 +418,8 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
  * RV_ENOMEM. */
 int rv__flow_grant(struct rv__cell *cell, enum rv__lane lane, int64_t now_ms,
                    struct rv__facts *facts, rv_error *err);
-/* The same for a place of a particular worker: the effect carries its number, the ticket (0: none). */
+/* The same for a place of a particular worker, or within a particular limit: the effect carries its number, the ticket
+ * (0: none). */
 int rv__flow_grant_ticket(struct rv__cell *cell, enum rv__lane lane, uint32_t ticket,
                           int64_t now_ms, struct rv__facts *facts, rv_error *err);
 
@@ -466,8 +474,8 @@ struct rv__started rv__cell_started(const struct rv__cell *cell);
 /* Why it makes no progress: each active actor with nothing active below it, and everything that has not started
  * because of a limit, each with the one thing it waits for. */
 enum rv__wait_kind {
-    WAIT_WORK,     /* its work, which is in flight: an attempt, or an evaluation (`eval`) */
-    WAIT_PLACE,    /* a place in `lane`; in LANE_NOBODY: a process that has the function `name` */
+    WAIT_WORK, /* its work, which is in flight: an attempt, or an evaluation (`eval`) */
+    WAIT_PLACE, /* a place in `lane` for `work`; in LANE_NOBODY: a process that has the function `name` */
     WAIT_LIMIT,    /* the `limit` of its forEach: `count` more iterations */
     WAIT_TIMER,    /* its time: `due_ms` */
     WAIT_RETRY,    /* the same, for its next `attempt` */
@@ -481,6 +489,7 @@ struct rv__wait {
     enum rv__wait_kind kind;
     uint64_t actor;
     const struct rv__node *node; /* NULL: the outermost sequence */
+    const struct rv__node *work; /* PLACE: the step that its first work is of, or an evaluation */
     int64_t vector[RV__PLAN_MAX_DEPTH];
     enum rv__lane lane;
     int eval; /* -1: none */

@@ -68,13 +68,14 @@ enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first
         return LANE_NONE;
     bool function = rv__first_function(first).len > 0;
     bool command = first->eval < 0 && first->node->step.kind == STEP_COMMAND;
+    bool turn = first->eval < 0 && first->node->step.kind == STEP_CHAT;
     enum rv__lane lane = function           ? LANE_FUNCTION
                          : first->eval >= 0 ? LANE_EVAL
                                             : lanes[first->node->step.kind];
-    if ((!function && !command) || cell->lane == NULL)
+    if ((!function && !command && !turn) || cell->lane == NULL)
         return lane;
     enum rv__lane said = cell->lane(cell->lane_arg, first->node, first->eval);
-    return function || said == LANE_NOBODY ? said : lane;
+    return function || (command && said == LANE_NOBODY) || rv__lane_is_limit(said) ? said : lane;
 }
 
 /* ------------------------------------------------------------------------ order of arrival --- */

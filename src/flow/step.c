@@ -50,7 +50,8 @@ int rv__step_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__ac
     struct rv__fact fact = { .kind = FACT_STEP_STARTED, .node = node->id, .attempt = 1 };
     fact.actor = step != NULL ? step->id : turn->cell->next_id;
     fact.owner = step != NULL ? 0 : owner->id;
-    fact.hosted = turn->cell->place == LANE_HOST || turn->cell->ticket > 0;
+    fact.hosted = turn->cell->place == LANE_HOST ||
+                  (turn->cell->ticket > 0 && !rv__lane_is_limit(turn->cell->place));
     if (turn->cell->module != NULL)
         fact.module = turn->cell->module(turn->cell->lane_arg, node);
     if (step != NULL && step->step.next_attempt > 0)

@@ -20,6 +20,7 @@ static bool rest_of(const struct rv__cell *cell, const struct rv__actor *a, stru
     if (kind == NULL || kind->rest == NULL || !kind->rest(a, wait))
         return false;
     wait->lane = (enum rv__lane)a->lane;
+    wait->work = rv__actor_first(cell, a).node;
     wait->name = unoffered(cell, a);
     return true;
 }
@@ -68,6 +69,7 @@ static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct 
     } else if (step && a->phase == PHASE_PARKED && a->place == PLACE_NOWHERE) {
         parked(a, wait);
     } else if (wait->kind == WAIT_PLACE) {
+        wait->work = rv__actor_first(cell, a).node;
         wait->name = unoffered(cell, a);
         wait->eval = a->phase == PHASE_TO_EVAL ? a->eval : -1;
         wait->attempt = step && a->phase == PHASE_READY ? a->step.next_attempt : 0;

@@ -300,17 +300,18 @@ enum rv__why_reason { /* as reason_names in why.c */
                       WHY_DECISION,
                       WHY_TURN,
                       WHY_WORKER,
+                      WHY_LIMIT,
                       WHY_REASONS
 };
 
 /* What is known about a wait besides what its cell says. */
 struct rv__why_about {
     enum rv__why_reason reason;
-    int lane;             /* waits of different lanes are separate groups */
+    int lane;             /* waits of different lanes, or limits, are separate groups */
     const char *executor; /* RUNNING, PLACE: which executor runs it, or will: "thread", "host" … */
     const char *limit,
-        *place;              /* PLACE: the limit's name; the place as people say it. Both static */
-    int64_t places;          /* PLACE: how many there are; 0: unknown */
+        *place; /* PLACE, LIMIT: the limit's name; PLACE: the place as people say it. Both outlive this */
+    int64_t places;          /* PLACE, LIMIT: how many there are; 0: unknown, or any number */
     struct rv__str function; /* WORKER: the function that no process offers */
     struct rv__str secret;   /* WORKER: instead, the secret that has no value */
     bool command;   /* WORKER: `function` is a workflow: its file is missing, for a command */

@@ -20,7 +20,7 @@ enum {
 static const char *const reason_names[WHY_REASONS] = { "running", "place",    "concurrency",
                                                        "timer",   "retry",    "signal",
                                                        "handle",  "decision", "turn",
-                                                       "worker" };
+                                                       "worker",  "limit" };
 
 /* Names of executors, and what to say about them. */
 static const struct {
@@ -273,6 +273,9 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
                      texts + g->function,
                      g->about.unclaimed ? ": no member of the store offers it" : "");
         break;
+    case WHY_LIMIT:
+        snprintf(text, sizeof text, "'%.100s' waits for the limit '%.200s'", alias, g->about.limit);
+        break;
     case WHY_REASONS: return;
     }
     put_text(out, ",\"message\":", text);
@@ -311,7 +314,7 @@ static void put_group(struct rv__buf *out, const struct rv__why *why, const stru
         put_text(out, ",\"executor\":", g->about.executor);
     if ((g->about.reason == WHY_RUNNING || g->about.reason == WHY_PLACE) && g->eval >= 0)
         put_text(out, ",\"evaluating\":", rv__eval_name((enum rv__eval)g->eval));
-    if (g->about.reason == WHY_PLACE) {
+    if (g->about.reason == WHY_PLACE || g->about.reason == WHY_LIMIT) {
         put_text(out, ",\"limit\":", g->about.limit);
         if (g->about.places != 0) /* a reader does not know the limits of the driving process */
             put_int(out, ",\"limitSize\":", g->about.places);

@@ -249,6 +249,14 @@ static bool get_text(struct rv_ctx *ctx, struct rv__str with, const char *key, s
     return true;
 }
 
+/* Does its plan name the provider? Then its limits were kept before this began. */
+static bool is_named(const struct rv_ctx *ctx)
+{
+    struct rv__str name;
+    return rv__json_get(ctx->view.node->step.with, "provider", &name) &&
+           rv__json_string_is(name, rv__str(rv__provider_name(ctx->provider)));
+}
+
 /* Who is asked. */
 static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
 {
@@ -266,6 +274,11 @@ static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
                 names.len > 0 ? "; there are: " : ", which has none",
                 RV__ARG(rv__buf_view(&names)));
         rv__buf_done(&names);
+        return refuse(ctx, "noProvider");
+    }
+    if (rv__provider_is_limited(ctx->provider) && !is_named(ctx)) {
+        rv_fail(ctx, "provider '%s' has limits: a chat must name it, not compute its name",
+                rv__provider_name(ctx->provider));
         return refuse(ctx, "noProvider");
     }
     if (rv__provider_key(ctx->provider) == NULL) {
@@ -697,8 +710,7 @@ static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result
     rv__io_ended(ctx);
     bool good = result->end == RV__FETCH_ANSWERED && result->status >= 200 && result->status < 300;
     int rc = good ? read_reply(ctx, result, &reply, &err) : RV_OK;
-    rv__provider_leave(ctx->provider, rv__mono_ms(ctx->shop->clock),
-                       reply.input_tokens + reply.output_tokens);
+    ctx->tokens = reply.input_tokens + reply.output_tokens;
     if (!good) {
         if (ctx->streaming != NULL)
             say_pieces(ctx, true);
@@ -725,10 +737,7 @@ static void begun(struct rv__fetch *fetch)
 
 static int start(struct rv_ctx *ctx)
 {
-    int rc = rv__fetch_start(ctx->shop->io, &ctx->fetch);
-    if (rc < 0)
-        rv__provider_leave(ctx->provider, rv__mono_ms(ctx->shop->clock), 0);
-    return rc;
+    return rv__fetch_start(ctx->shop->io, &ctx->fetch);
 }
 
 static void stop(struct rv_ctx *ctx)
@@ -758,16 +767,6 @@ void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
     ctx->fetch.timeout_ms = ctx->timeout_ms > 0 ? 0 : WITHIN_MS;
     if (ctx->fetch.headers == NULL) {
         rv_fail(ctx, "out of memory");
-        rv__work_finish(ctx);
-        return;
-    }
-    int64_t wait = ctx->shop->io != NULL
-                       ? rv__provider_enter(ctx->provider, rv__mono_ms(ctx->shop->clock))
-                       : 0;
-    if (wait > 0) {
-        rv_fail(ctx, "a limit of provider '%s' is reached", rv__provider_name(ctx->provider));
-        rv__ctx_error_code(ctx, "limit");
-        come_later(ctx, wait);
         rv__work_finish(ctx);
         return;
     }

@@ -143,6 +143,7 @@ struct rv_ctx {
     struct rv__str asked; /* the prompt, where later attempts of its state are to have it; none; */
     struct rv__streaming *streaming; /* and what has come of it, if it comes in pieces */
     bool streamed;                   /* pieces of it stand in the log */
+    int64_t tokens; /* of a turn that has ended: what it took; 0: it is not known */
     enum rv__output_as output_as;
     struct rv__save *save;         /* its file, in the arena; NULL: what it gets is its result */
     pthread_mutex_t gate;          /* held while it is started, */

@@ -19,6 +19,8 @@ providers:
   keyless: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, keyEnv: NOT_SET_ANYWHERE }
   quiet: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, stream: false }
   words: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, structuredOutput: prompt }
+  minute: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, limits: { requestsPerMinute: 1 } }
+  tokens: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, limits: { tokens: 1500 } }
   narrow: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain, limits: { requests: 1 } }
 EOF
 cat >add.yaml <<'EOF'
@@ -156,7 +158,7 @@ chat 'provider: oa, model: never, prompt: go, tools: [add], budget: { tokens: 30
 is "a budget bounds it, too" "$rc $(field .error.code) $(field .results.ask.state.usage.totalTokens)" "1 budget 30"
 
 chat 'provider: nobody, prompt: go'
-like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, quiet, words, narrow"
+like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, quiet, words, minute, tokens, narrow"
 chat 'provider: keyless, prompt: go'
 like "a key that is not set" "$(field .error.message)" "key of provider 'keyless' is not set: give NOT_SET_ANYWHERE"
 printf 'providers: { x: { kind: other, baseUrl: "http://a" } }\n' >other.yaml
@@ -169,6 +171,55 @@ rm -f w.db* requests
 run "$rival" exec w.yaml --store w.db
 is "a limit of a provider is kept, and all are answered" "$rc $(field '[.results.all.result.iterations[].results.ask.result] | join(" ")')" \
     "0 hello hello hello hello hello"
+
+printf 'name: w\nsteps:\n  - ask: { chat: { provider: "${ .input }", prompt: hi } }\n' >w.yaml
+run "$rival" exec w.yaml --store w.db --input '"narrow"'
+like "one with limits must be named: they are kept before a request begins" "$rc $(field .error.message)" "^1 provider 'narrow' has limits: a chat must name it, not compute its name"
+
+# What waits for a limit has not begun: nothing is recorded of it, and `why` names the limit.
+three() { printf 'name: w\nsteps:\n  - all: { forEach: "${ [range(3)] }", parallel: true, run: [ { ask: { chat: { provider: %s, model: gated, prompt: hi } } } ] }\n' "$1" >w.yaml; }
+waits() { "$rival" why r1 --store w.db --json | jq -c "[.waits[] | select(.reason == \"limit\" and .limit == \"provider:$1\").count]" | grep -qx '\[2\]'; }
+begun() { "$rival" show r1 --store w.db | grep -c turn1; }
+three narrow
+rm -f w.db* requests go
+"$rival" exec w.yaml --store w.db --run-id r1 >exec.out 2>/dev/null &
+pid=$!
+eventually waits narrow
+eventually test -s requests
+ok "why says limit, and its name" waits narrow
+run "$rival" why r1 --store w.db
+like "also to people" "$out" "'all' waits for the limit 'provider:narrow'"
+is "only the one that has its place has begun" "$(begun) $(wc -l <requests)" "1 1"
+kill -9 $pid
+wait $pid 2>/dev/null
+"$rival" exec w.yaml --store w.db --run-id r1 >exec.out 2>/dev/null &
+pid=$!
+eventually waits narrow
+ok "after a restart they wait again" waits narrow
+touch go
+wait $pid
+is "and go on when there is room" "$? $(jq -r '[.results.all.result.iterations[].results.ask.result] | unique | join(" ")' exec.out) $(begun)" "0 first half, second half 3"
+
+three minute
+rm -f w.db* requests
+"$rival" exec w.yaml --store w.db --run-id r1 >exec.out 2>/dev/null &
+pid=$!
+eventually waits minute
+eventually test -s requests
+is "a limit by the minute says until when" "$("$rival" why r1 --store w.db --json | jq '[.waits[] | select(.reason == "limit") | .dueAt - now * 1000 | . > 0 and . < 61000]' -c) $(wc -l <requests)" "[true] 1"
+run "$rival" cancel r1 --store w.db
+wait $pid
+is "what waits for a limit is cancelled at once" "$? $(begun)" "3 1"
+three tokens
+rm -f w.db* requests go
+"$rival" exec w.yaml --store w.db --run-id r1 >exec.out 2>/dev/null &
+pid=$!
+eventually waits tokens
+eventually test -s requests
+is "tokens at once are a limit, too, before any answer" "$(begun) $(wc -l <requests)" "1 1"
+touch go
+wait $pid
+is "and all are answered" "$? $(wc -l <requests)" "0 3"
 
 while IFS='|' read -r says words; do
     printf 'name: bad\nsteps:\n  - ask: { chat: %s }\n' "$says" >bad.yaml

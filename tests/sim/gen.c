@@ -21,6 +21,7 @@ struct maker {
     bool in_handler; /* where nothing can be detached */
     bool stages;     /* many supervisors are stages */
     bool chats;      /* many are chats */
+    bool limited;    /* some are chats without tools, whose providers have limits */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -213,7 +214,7 @@ static void make_state(struct maker *m, struct gen_body *const *states, int coun
 static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t share)
 {
     struct chance *c = &m->chance;
-    int64_t count = between(c, 0, 3);
+    int64_t count = m->limited ? 0 : between(c, 0, 3);
     make_config(m, &node->config);
     node->chat.max_turns = one_in(c, 2) ? between(c, 1, 6) : 0;
     node->chat.budget_tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
@@ -297,7 +298,7 @@ static void make_supervisor(struct maker *m, struct gen_node *node, int depth, i
     node->kind = (enum rv__node_kind)between(c, NODE_WORKFLOW, NODE_CONCURRENT);
     if (m->stages && one_in(c, 2))
         node->kind = NODE_STAGE;
-    if (m->chats && one_in(c, 2))
+    if ((m->chats || m->limited) && one_in(c, 2))
         node->kind = NODE_CHAT;
     int64_t loops = m->loops;
     if (node->kind == NODE_CHAT && loops > 100)
@@ -418,7 +419,8 @@ void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool fu
     m.detaches = one_in(&m.chance, 6);
     m.stages = stages;
     m.chats = stages && !functions && mix(seed, 0xc4a7) % 4 == 0;
-    if (stages)
+    m.limited = functions && mix(seed, 0x11317) % 6 == 0;
+    if (stages || m.limited)
         m.supervisors_common = true;
     gen->root.ordinal = gen->ordinals++;
     gen->has_handler = one_in(&m.chance, 4);
@@ -613,7 +615,10 @@ static void emit_stage(struct emitter *e, struct rv__draft *d, struct rv__draft_
 static void emit_chat(struct emitter *e, struct rv__draft *d, struct rv__draft_body *to,
                       const struct gen_node *node, const struct rv__draft_opts *opts)
 {
-    struct rv__draft_node *made = rv__draft_chat(to, "{\"prompt\":1}", &node->chat, opts);
+    char with[64];
+    snprintf(with, sizeof with, "{\"provider\":\"p%u\",\"prompt\":1}",
+             (unsigned)node->ordinal % SIM_PROVIDERS);
+    struct rv__draft_node *made = rv__draft_chat(to, with, &node->chat, opts);
     for (const struct gen_body *b = node->bodies; b != NULL; b = b->next) {
         struct rv__draft_opts tool = { .alias = b->alias };
         if (dropped(e, b->ordinal))

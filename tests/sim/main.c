@@ -209,7 +209,8 @@ enum {
     BUG_SECONDS = 120,     /* of CPU time, for one bug */
     BUG_SEED_SECONDS = 20, /* of CPU time: no sound seed takes more than a quarter of it */
     FIRST_SHELL_BUG = 31,
-    FIRST_STAGE_BUG = 71
+    FIRST_STAGE_BUG = 71,
+    FIRST_LIMIT_BUG = 270, /* of the shell again */
 };
 static const char *const bugs[] = {
     [1] = "an effect is released before the commit",
@@ -299,6 +300,10 @@ static const char *const bugs[] = {
     [263] = "a chat asks again before its last call has ended",
     [264] = "a new conversation goes on with the old one",
     [265] = "a chat begins new conversations for ever",
+    [270] = "more have a limit at once than it allows",
+    [271] = "more have a limit in a minute than it allows",
+    [272] = "what was taken of a limit does not come back",
+    [274] = "nobody looks when a limit has room again",
     [266] = "a model that is busy uses up an attempt",
 };
 
@@ -342,8 +347,10 @@ static uint64_t hunt(struct shared *shared, char *check, size_t size)
         for (uint64_t seed = 1; seed <= BUG_SEEDS && clock() < end; seed++) {
             shared->at[0] = seed;
             limit_cpu(BUG_SEED_SECONDS);
-            bool shell = rv__bug_number >= FIRST_SHELL_BUG && rv__bug_number < FIRST_STAGE_BUG;
-            sim_stages = rv__bug_number >= FIRST_STAGE_BUG;
+            bool limit = rv__bug_number >= FIRST_LIMIT_BUG;
+            bool shell = limit ||
+                         (rv__bug_number >= FIRST_SHELL_BUG && rv__bug_number < FIRST_STAGE_BUG);
+            sim_stages = rv__bug_number >= FIRST_STAGE_BUG && !limit;
             const char *failed = shell ? shell_fails(seed) : world_fails(seed);
             if (failed != NULL) {
                 snprintf(shared->check, sizeof shared->check, "%s", failed);

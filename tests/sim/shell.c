@@ -194,6 +194,11 @@ static void open_engine(struct shell *s, int64_t wall_ms, bool late)
     s->engine->commit.value_inline = s->value_inline;
     s->engine->commit.turn_facts = s->turn_facts;
     s->engine->burst = s->burst;
+    for (int i = 0; i < SIM_PROVIDERS; i++)
+        if (s->limits[i].name != NULL && rv__limits_add(s->engine, &s->limits[i]) < 0)
+            judge_fail(&s->world, NULL, "open", "no memory for a limit");
+    if (rv_test_replace(s->engine, "turn", shell_work, &err) < 0)
+        judge_fail(&s->world, NULL, "open", "%s", err.message);
     s->engine->load.budget = s->budget;
     s->missing = late;
     if (!late)
@@ -604,6 +609,24 @@ static bool when_quiet(struct shell *s)
 
 /* ------------------------------------------------------------------------------ world --- */
 
+/* Small ones, so that most chats wait. */
+static void make_limits(struct shell *s, uint64_t seed)
+{
+    static const char *const names[SIM_PROVIDERS] = { "provider:p0", "provider:p1", "provider:p2",
+                                                      "provider:p3", "provider:p4", "provider:p5" };
+    struct chance c; /* of their own: they move no other seed */
+    chance_init(&c, mix(seed, 5));
+    for (int i = 0; i < SIM_PROVIDERS; i++) {
+        if (one_in(&c, 6))
+            continue;
+        s->limits[i] = (struct rv__limit){ .name = names[i] };
+        s->limits[i].at_once = one_in(&c, 2) ? between(&c, 1, 3) : 0;
+        s->limits[i].per_minute = one_in(&c, 2) ? skewed(&c, 1, 20) : 0;
+        s->limits[i].amount_at_once = one_in(&c, 3) ? skewed(&c, 1, 3000) : 0;
+        s->limits[i].amount_per_minute = one_in(&c, 3) ? skewed(&c, 1, 3000) : 0;
+    }
+}
+
 void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
 {
     struct world *world = &s->world;
@@ -635,6 +658,7 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
     s->turn_facts = one_in(c, 2) ? 0 : (int)skewed(c, 1, 40);
     s->burst = 1 + (int)(mix(seed, 4) % 8);
     crew_init(s, seed);
+    make_limits(s, seed);
     s->disk = disk_new(s, sqlite);
     world->run_goal = (int)skewed(c, 1, 5);
     world->stages = sim_stages || mix(seed, 9) % 5 == 0;

@@ -62,7 +62,8 @@ struct shell {
     } crew;
     unsigned beside_one_in,
         late_one_in; /* batches that go by the desk; time that passes meanwhile */
-    size_t snapshot_from, value_inline; /* bytes, as in the engine's rv__commits */
+    struct rv__limit limits[SIM_PROVIDERS]; /* of providers; those without a name have none */
+    size_t snapshot_from, value_inline;     /* bytes, as in the engine's rv__commits */
     int turn_facts;
     int burst;
     size_t piece, budget; /* bytes: of one transaction; of cells that are loaded unasked */

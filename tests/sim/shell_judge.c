@@ -37,6 +37,30 @@ void shell_watch(struct shell *s, struct run *run)
 
 /* ------------------------------------------------------------------------- a step begins --- */
 
+/* No limit is exceeded, and what was taken of it comes back. */
+static void check_limits(struct shell *s, struct run *run, bool still)
+{
+    rv_engine *e = s->engine;
+    for (size_t i = 0; i < e->limits.count; i++) {
+        const struct rv__limit *l = &e->limits.at[i];
+        int64_t used = 0;
+        for (const struct rv__attempt *a = e->in_flight; a != NULL; a = a->all_next)
+            used += a->life == e->life && rv__lane_is_limit(a->place) && a->ticket == i + 1;
+        if ((l->at_once > 0 && used > l->at_once) ||
+            (l->per_minute > 0 && l->starts.sum > l->per_minute))
+            judge_fail(&s->world, run, "limit",
+                       "%lld at once and %lld in a minute are too many for %s", (long long)used,
+                       (long long)l->starts.sum, l->name);
+        if (l->taken < used || (still && l->taken != used))
+            judge_fail(&s->world, run, "limit", "%lld places of %s are taken, and %lld are used",
+                       (long long)l->taken, l->name, (long long)used);
+        if (l->first != NULL && still && l->taken == 0 && l->per_minute == 0 &&
+            l->amount_per_minute == 0 && rv__place_free(e, LANE_HTTP))
+            judge_fail(&s->world, run, "progress", "nobody has %s, and somebody waits for it",
+                       l->name);
+    }
+}
+
 /* What the places are used for: work in flight that has one, and grants that are on their way to disk. No
  * executor has more than its credits; and each that it has given comes back. */
 static void check_places(struct shell *s, struct run *run)
@@ -52,6 +76,9 @@ static void check_places(struct shell *s, struct run *run)
     if (used[LANE_SUSPECT] > 1 || e->lanes[LANE_SUSPECT].taken > 1)
         judge_fail(&s->world, run, "suspect", "two suspects are in flight");
     used[LANE_FUNCTION] += suspects;
+    for (int lane = LANE_LIMIT; lane < LANES; lane++)
+        used[LANE_HTTP] += used[lane];
+    check_limits(s, run, still);
     crew_check(s, run);
     for (int lane = LANE_NONE + 1; lane < LANE_WORKER && !s->world.failed; lane++) {
         const struct rv__lane_places *l = &e->lanes[lane];
@@ -79,6 +106,23 @@ static void check_fair(struct shell *s, struct run *run)
         if (other->passed_over > bound)
             judge_fail(&s->world, other, "fair", "it wants a place, and others have got %lld since",
                        (long long)other->passed_over);
+    }
+}
+
+/* The same within a limit: those that wait for it are in the ring of the one that got it. */
+static void check_fair_limit(struct shell *s, struct run *run, const struct rv__attempt *a)
+{
+    const struct rv__run *own = rv__run_find(s->engine, run->id);
+    int64_t bound = (3 + s->burst) * (s->world.run_count + 3) + 8;
+    for (struct run *other = s->world.runs; other != NULL; other = other->next) {
+        const struct rv__run *r = rv__run_find(s->engine, other->id);
+        bool wants = r != NULL && r != own && r->lane[a->place].queued &&
+                     r->lane[a->place].ring + 1 == (int)a->ticket;
+        other->passed_limit[a->place] = wants ? other->passed_limit[a->place] + 1 : 0;
+        if (other->passed_limit[a->place] > bound)
+            judge_fail(&s->world, other, "fair",
+                       "it waits for a limit, and others got it %lld times",
+                       (long long)other->passed_limit[a->place]);
     }
 }
 
@@ -110,6 +154,8 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
     check_places(s, run);
     if (attempt->place == LANE_FUNCTION)
         check_fair(s, run);
+    if (rv__lane_is_limit(attempt->place))
+        check_fair_limit(s, run, attempt);
     if (world->failed)
         return;
     /* The engine's plan is another copy of ours. */
@@ -453,6 +499,8 @@ void shell_over(struct shell *s)
         wanted |= e->lanes[lane].first != NULL || e->lanes[lane].taken != 0;
     for (size_t i = 0; i < e->workers.class_count; i++)
         wanted |= e->workers.classes[i].first != NULL;
+    for (size_t i = 0; i < e->limits.count; i++)
+        wanted |= e->limits.at[i].first != NULL || e->limits.at[i].taken != 0;
     if (e->run_count > 0 || e->owed_count > 0 || e->in_flight != NULL || e->deciding != NULL ||
         e->commit.away > 0 || e->writing > 0 || e->load.cell_bytes > 0 || e->load.waiting > 0 ||
         e->load.under_way > 0 || wanted || e->load.wake_ms != 0 ||

@@ -41,6 +41,26 @@ static void say_state(rv_ctx *ctx, struct rv__str state)
     free(json);
 }
 
+/* As the answer of a model has it. */
+static void say_answer(rv_ctx *ctx, struct rv__str answer)
+{
+    static const char *const keys[] = { "usage", "model", "finishReason", "calls" };
+    static const char *const counts[] = { "inputTokens", "outputTokens" };
+    struct rv__str value, usage, count;
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (rv__json_get(answer, keys[i], &value)) {
+            char *json = sim_copy(value);
+            (void)rv_set_state(ctx, keys[i], json);
+            free(json);
+        }
+    for (size_t i = 0; i < 2; i++) {
+        int64_t n = 0;
+        if (rv__json_get(answer, "usage", &usage) && rv__json_get(usage, counts[i], &count))
+            (void)rv__json_int(count, &n);
+        ctx->tokens += n;
+    }
+}
+
 /* Somebody elsewhere will answer, after so long. */
 static int park(struct shell *s, rv_ctx *ctx, struct run *run, struct spot spot,
                 const struct outcome *o)
@@ -82,6 +102,14 @@ static int fail(struct shell *s, rv_ctx *ctx, struct spot spot, const struct out
     rv__buf_init(&text, SIZE_MAX);
     oracle_error(&s->world.oracle, spot, attempt, false, &text);
     (void)sscanf(text.text, "{\"message\":\"%63[^\"]", message);
+    if (ctx->view.node->step.kind == STEP_CHAT) { /* as an executor says it: the whole error */
+        rv__ctx_error(ctx, rv__buf_view(&text));
+        ctx->behavior = o->behavior;
+        ctx->max_attempts = o->max_attempts;
+        ctx->backoff = o->backoff;
+        rv__buf_done(&text);
+        return -1;
+    }
     rv__buf_done(&text);
     if (o->behavior == BEHAVIOR_STOP)
         return rv_stop(ctx, "%s", message);
@@ -111,8 +139,13 @@ static int attempt(struct shell *s, rv_ctx *ctx, struct run *run, struct spot sp
         return park(s, ctx, run, spot, &o);
 
     rv__buf_init(&text, SIZE_MAX);
-    oracle_state(&world->oracle, spot, number, &text);
-    say_state(ctx, rv__buf_view(&text));
+    if (node->step.kind == STEP_CHAT) {
+        oracle_answer(&world->oracle, spot, node, number, &text);
+        say_answer(ctx, rv__buf_view(&text));
+    } else {
+        oracle_state(&world->oracle, spot, number, &text);
+        say_state(ctx, rv__buf_view(&text));
+    }
     rv__buf_reset(&text);
     oracle_result(&world->oracle, spot, number, false, &text);
     int rc = o.fate == FATE_FAILED ? 0 : rv_return_json(ctx, text.text);

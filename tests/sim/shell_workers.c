@@ -97,7 +97,8 @@ static void lose_all(struct shell *s, uint32_t ticket, bool died)
     rv_engine *e = s->engine;
     size_t count = 0;
     for (struct rv__attempt *a = e->in_flight; a != NULL && count < FIRST_WORKS; a = a->all_next)
-        if (a->life == e->life && a->ticket == ticket && a->phase != ATTEMPT_ENDED)
+        if (a->life == e->life && !rv__lane_is_limit(a->place) && a->ticket == ticket &&
+            a->phase != ATTEMPT_ENDED)
             works[count++] = &a->ctx.work;
     enum rv__lost how = !died ? RV__LOST_BLAMELESS : count > 1 ? RV__LOST_SHARED : RV__LOST_ALONE;
     for (size_t i = 0; i < count && !s->world.failed; i++)
@@ -154,7 +155,8 @@ void crew_check(struct shell *s, struct run *run)
         if (!is_here(s, i) || !rv__worker_load(e, s->crew.tickets[i], &credits, &taken))
             continue;
         for (const struct rv__attempt *a = e->in_flight; a != NULL; a = a->all_next)
-            used += a->life == e->life && a->place != LANE_NONE && a->ticket == s->crew.tickets[i];
+            used += a->life == e->life && a->place != LANE_NONE && !rv__lane_is_limit(a->place) &&
+                    a->ticket == s->crew.tickets[i];
         bool still = e->deciding == NULL && e->commit.away == 0 &&
                      e->lanes[LANE_WORKER].starting_count == 0;
         if (taken > credits || taken < used || (still && taken != used))

@@ -57,6 +57,10 @@ struct cut {
 
 struct gen_body;
 
+enum {
+    SIM_PROVIDERS = 6
+}; /* of models, by name: p0, p1 …; more than there are lanes for their limits */
+
 struct gen_node {
     struct gen_node *next;
     uint32_t ordinal; /* of its pieces, for shrinking: the node, then its parts */
@@ -557,9 +561,10 @@ struct run {
     bool over;          /* it has ended, with all in it, on disk, and was judged */
     size_t saved_bytes; /* its state as text, when that was last made */
     int resumes, signals;
-    int64_t passed_over; /* places that others have got while it wanted one */
-    bool untimely;       /* something happened that the oracle alone cannot foresee */
-    uint64_t seq;        /* with an engine: of the last journal row that was read */
+    int64_t passed_over;         /* places that others have got while it wanted one */
+    int64_t passed_limit[LANES]; /* the same of places within a limit, by lane */
+    bool untimely;               /* something happened that the oracle alone cannot foresee */
+    uint64_t seq;                /* with an engine: of the last journal row that was read */
 };
 
 struct world {
