@@ -1,4 +1,6 @@
-/* audit.c: `rival audit`: who did what in a run, and what its agents were given to see, when.
+/* audit.c: `rival audit`: who did what in a run, what its agents were given to see, when, and what was said in its
+ * chats: what the model was asked (`ask`), what it answered and which tools it called (`answer`), and what these
+ * said (`call`).
  *
  * All of it is in the run's events and its plan: starts, cancels, signals, decisions and completed handles have
  * `by`; what an attempt of a state sees of the others follows from its scope, what it depends on, and which
@@ -12,13 +14,26 @@
 #include "cli/runs.h"
 #include "cli/text.h"
 
-enum { QUIET_MS = 500, TEXT_WIDTH = 100000 };
+enum { TEXT_WIDTH = 100000 };
 
 /* The last attempt of a state that has settled, as those see it that depend on it. */
 struct settled {
     struct rv__index_entry entry;
     const char *path;
     const char *attachment;
+};
+
+/* The last result in a call of a chat that is a workflow: what the model is told, if the call ends well. */
+struct called {
+    struct rv__index_entry entry;
+    struct rv__str path, result;
+};
+
+/* An event, as `hear` takes it apart. */
+struct event {
+    struct rv__str json;
+    const char *kind, *path;
+    int64_t at;
 };
 
 /* A state of the plan: slices of its text, names with their quotes. */
@@ -33,7 +48,8 @@ struct audit {
     struct rv__index states; /* by stage and name */
     /* By path: the last attempt that has settled, and the last that has begun. */
     struct rv__index settled, begun;
-    struct rv__buf out; /* the entries as JSON, comma-separated */
+    struct rv__index calls; /* of chats, by path */
+    struct rv__buf out;     /* the entries as JSON, comma-separated */
     size_t count;
 };
 
@@ -149,7 +165,7 @@ static const char *seen_of(struct audit *a, const char *path, const char *stage,
 }
 
 /* ,"scope":…,"saw":{param: attachment id, …}: what an attempt was given with its start. */
-static void put_seen(struct audit *a, const rv_event *event, struct rv__str json)
+static void put_seen(struct audit *a, const struct event *event, struct rv__str json)
 {
     struct rv__str state = find_state(a, member(json, "stage"), member(json, "state"));
     struct rv__str access = member(state, "access"), depends = member(state, "dependsOn");
@@ -187,7 +203,7 @@ static void put_member(struct audit *a, const char *key, struct rv__str value)
     rv__buf_str(&a->out, value);
 }
 
-static void begin(struct audit *a, const rv_event *event, const char *action, struct rv__str by)
+static void begin(struct audit *a, const struct event *event, const char *action, struct rv__str by)
 {
     rv__buf_fmt(&a->out, "%s{\"at\":%lld,\"action\":\"%s\"", a->count++ > 0 ? "," : "",
                 (long long)event->at, action);
@@ -199,7 +215,7 @@ static void begin(struct audit *a, const rv_event *event, const char *action, st
 }
 
 /* What an attempt has read since it began; by the attempt of the innermost state around it. */
-static void put_read(struct audit *a, const rv_event *event, struct rv__str json)
+static void put_read(struct audit *a, const struct event *event, struct rv__str json)
 {
     struct rv__str path = rv__str(event->path);
     const struct settled *of = find_settled(&a->begun, path);
@@ -218,7 +234,7 @@ static void put_read(struct audit *a, const rv_event *event, struct rv__str json
     rv__buf_char(&a->out, '}');
 }
 
-static void hear(struct audit *a, const rv_event *event)
+static void hear_event(struct audit *a, const struct event *event)
 {
     static const struct {
         const char *kind, *action;
@@ -227,7 +243,7 @@ static void hear(struct audit *a, const rv_event *event)
                  { "run.aborted", "decide" },      { "signal.received", "signal" },
                  { "step.completed", "complete" }, { "step.failed", "complete" },
                  { "step.retrying", "complete" } };
-    struct rv__str json = rv__str(event->json), by = member(json, "by");
+    struct rv__str json = event->json, by = member(json, "by");
     const char *action = NULL;
     for (size_t i = 0; i < sizeof acts / sizeof *acts && action == NULL; i++)
         if (strcmp(event->kind, acts[i].kind) == 0)
@@ -240,6 +256,7 @@ static void hear(struct audit *a, const rv_event *event)
                                                            : member(json, "decision"));
         put_member(a, "reason", member(json, "reason"));
         put_member(a, "name", member(json, "name"));
+        put_member(a, "payload", member(json, "payload"));
         rv__buf_char(&a->out, '}');
     } else if (strcmp(event->kind, "state.started") == 0) {
         begin(a, event, "see", member(json, "attachmentId"));
@@ -255,28 +272,141 @@ static void hear(struct audit *a, const rv_event *event)
     }
 }
 
-/* All that has happened so far. */
-static int gather(struct audit *a, rv_error *err)
+/* ------------------------------------------------------------------------------------ chats --- */
+
+/* Does the path end in `:wordN` (a turn), or have `:wordN:tool` as its last parts (a call)? */
+static bool ends_in(struct rv__str path, const char *word)
 {
-    struct rv__follow *follow = NULL;
-    rv_event event;
-    int rc = rv__follow_open(
-        a->look.client,
-        RV_FEED_OPTS(.run_id = a->look.run_id, .from = RV_FROM_OLDEST, .no_logs = true), &follow,
-        err);
-    while (rc == RV_OK && (rc = rv__follow_next(follow, QUIET_MS, NULL, &event, err)) == RV_OK) {
-        hear(a, &event);
-        bool over = strcmp(event.kind, "run.completed") == 0 ||
-                    strcmp(event.kind, "run.failed") == 0 ||
-                    strcmp(event.kind, "run.cancelled") == 0;
-        if (over) /* what is detached from it may go on: as long as there is more at hand */
-            while ((rc = rv__follow_next(follow, 0, NULL, &event, err)) == RV_OK)
-                hear(a, &event);
-        if (over)
-            break;
+    size_t at = path.len, len = strlen(word);
+    while (at > 0 && path.at[at - 1] >= '0' && path.at[at - 1] <= '9')
+        at--;
+    return at < path.len && at > len && memcmp(path.at + at - len, word, len) == 0;
+}
+
+/* The path up to its last part; none: it has one part. */
+static struct rv__str around(struct rv__str path)
+{
+    while (path.len > 0 && path.at[--path.len] != ':')
+        ;
+    return path;
+}
+
+static bool is_turn(struct rv__str path)
+{
+    return ends_in(path, ":turn");
+}
+
+static bool is_call(struct rv__str path)
+{
+    struct rv__str number = around(path);
+    return ends_in(number, ":call") && is_turn(around(number));
+}
+
+/* What the model was asked (recorded with the first request; of one that has only just begun nothing is told), or why
+ * it has not answered. A step that is not a request to a model has no provider. */
+static void put_request(struct audit *a, const struct event *event, bool failed)
+{
+    static const char *const keys[] = { "provider", "model", "system", "prompt" };
+    struct rv__buf given;
+    rv_error err;
+    rv__buf_init(&given, SIZE_MAX / 8); /* bounded by what is recorded */
+    int rc = rv__client_given(a->look.client, a->look.run_id, event->path, &given, &err);
+    struct rv__str json = rv__buf_view(&given);
+    if (rc == RV_OK && member(json, "provider").len > 0) {
+        begin(a, event, failed ? "answer" : "ask", (struct rv__str){ NULL, 0 });
+        for (size_t i = 0; i < sizeof keys / sizeof *keys && !failed; i++)
+            put_member(a, keys[i], member(json, keys[i]));
+        put_member(a, "error", member(event->json, "error"));
+        rv__buf_char(&a->out, '}');
     }
-    rv__follow_close(follow);
-    return rc == RV_ETIMEDOUT ? RV_OK : rc;
+    rv__buf_done(&given);
+}
+
+static void put_answer(struct audit *a, const struct event *event)
+{
+    static const char *const keys[] = { "model", "usage", "finishReason", "calls", "invalid" };
+    struct rv__str state = member(event->json, "state");
+    if (member(state, "usage").len == 0)
+        return; /* a step that is called as a turn is */
+    begin(a, event, "answer", (struct rv__str){ NULL, 0 });
+    put_member(a, "text", member(event->json, "result"));
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        put_member(a, keys[i], member(state, keys[i]));
+    rv__buf_char(&a->out, '}');
+}
+
+static struct called *find_called(struct audit *a, struct rv__str path)
+{
+    struct rv__index_entry *e = rv__index_first(&a->calls, rv__str_hash(RV__HASH_START, path));
+    while (e != NULL && !rv__str_eq(RV__CONTAINER(e, struct called, entry)->path, path))
+        e = rv__index_next(e);
+    return e != NULL ? RV__CONTAINER(e, struct called, entry) : NULL;
+}
+
+/* The call that a path is in, by nothing but nodes in sequence; none: it is in none. */
+static struct rv__str call_around(struct rv__str path)
+{
+    while (path.len > 0 && !is_call(path)) {
+        struct rv__str number = around(path);
+        path = ends_in(number, ":node") ? around(number) : (struct rv__str){ NULL, 0 };
+    }
+    return path;
+}
+
+/* A step in a call has ended: the last one says what the call does. */
+static void note_result(struct audit *a, const struct event *event)
+{
+    struct rv__str path = call_around(rv__str(event->path));
+    if (path.len == 0)
+        return;
+    struct called *call = find_called(a, path);
+    if (call == NULL) {
+        call = rv__arena_zalloc(&a->arena, 1, sizeof *call);
+        if (call == NULL || rv__str_copy(&a->arena, path, &call->path) < 0)
+            return; /* its result is not told then */
+        (void)rv__index_add(&a->calls, &call->entry, rv__str_hash(RV__HASH_START, call->path));
+    }
+    if (rv__str_copy(&a->arena, member(event->json, "result"), &call->result) < 0)
+        call->result = (struct rv__str){ NULL, 0 };
+}
+
+static void hear_chat(struct audit *a, const struct event *event)
+{
+    struct rv__str path = rv__str(event->path);
+    const char *what = strchr(event->kind, '.');
+    bool completed = what != NULL && strcmp(what, ".completed") == 0;
+    bool failed = what != NULL && strcmp(what, ".failed") == 0;
+    bool step = strncmp(event->kind, "step.", 5) == 0;
+    if (step && completed)
+        note_result(a, event);
+    if (is_turn(path) && strcmp(event->kind, "step.started") == 0) {
+        if (path.len > 6 && strcmp(event->path + path.len - 6, ":turn1") == 0)
+            put_request(a, event, false);
+    } else if (is_turn(path) && step && completed) {
+        put_answer(a, event);
+    } else if (is_turn(path) && step && failed) {
+        put_request(a, event, true);
+    } else if (is_call(path) && (completed || failed)) {
+        const struct called *call = completed ? find_called(a, path) : NULL;
+        begin(a, event, "call", (struct rv__str){ NULL, 0 });
+        if (call != NULL)
+            put_member(a, "result", call->result);
+        put_member(a, "error", member(event->json, "error"));
+        rv__buf_char(&a->out, '}');
+    }
+}
+
+/* All that has happened so far, one after the other. */
+static void hear(void *arg, struct rv__str json)
+{
+    struct audit *a = arg;
+    struct event event = { .json = json,
+                           .kind = text_of(a, member(json, "kind")),
+                           .path = text_of(a, member(json, "path")) };
+    if (member(json, "at").len > 0)
+        (void)rv__json_int(member(json, "at"), &event.at);
+    hear_event(a, &event);
+    hear_chat(a, &event);
 }
 
 static void print_saw(struct rv__str saw, struct rv__buf *line)
@@ -294,17 +424,90 @@ static void print_saw(struct rv__str saw, struct rv__buf *line)
     }
 }
 
+/* What was said, on lines of its own. */
+static void print_said(const char *who, struct rv__str json)
+{
+    struct rv__buf text;
+    if (json.len == 0 || rv__str_is(json, "null"))
+        return;
+    rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the entry */
+    rv__text_error(&text, json);
+    printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), who, rv__colour(stdout, PLAIN),
+           text.len > 0 ? text.text : "");
+    rv__buf_done(&text);
+}
+
+static void print_calls(struct rv__str calls)
+{
+    struct rv__json_iter it;
+    struct rv__str call;
+    if (calls.len == 0 || rv__json_type(calls) != RV__JSON_ARRAY)
+        return;
+    rv__json_iter_init(&it, calls);
+    while (rv__json_next(&it, NULL, &call)) {
+        struct rv__buf line;
+        struct rv__str name = member(call, "name");
+        if (name.len <= 2)
+            continue;                      /* of no tool: the answer did not fit its schema */
+        rv__buf_init(&line, SIZE_MAX / 8); /* bounded by the entry */
+        rv__text_error(&line, name);
+        rv__buf_char(&line, ' ');
+        (void)rv__text_fit(&line, member(call, "arguments"), TEXT_WIDTH);
+        printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), "calls", rv__colour(stdout, PLAIN),
+               line.len > 0 ? line.text : "");
+        rv__buf_done(&line);
+    }
+}
+
+static void print_usage(struct rv__str usage)
+{
+    struct rv__buf line;
+    struct rv__str cost = member(usage, "cost");
+    int64_t in = 0, out = 0;
+    if (usage.len == 0)
+        return;
+    (void)rv__json_int(member(usage, "inputTokens"), &in);
+    (void)rv__json_int(member(usage, "outputTokens"), &out);
+    rv__buf_init(&line, 200);
+    rv__buf_fmt(&line, "%lld in, %lld out", (long long)in, (long long)out);
+    if (cost.len > 0)
+        rv__buf_fmt(&line, ", cost %.*s", RV__ARG(cost));
+    printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), "tokens", rv__colour(stdout, PLAIN),
+           line.len > 0 ? line.text : "");
+    rv__buf_done(&line);
+}
+
+static void print_talk(struct rv__str one)
+{
+    print_said("system", member(one, "system"));
+    print_said("user", member(one, "prompt"));
+    print_said("assistant", member(one, "text"));
+    print_calls(member(one, "calls"));
+    print_said("told", member(one, "invalid"));
+    print_usage(member(one, "usage"));
+    print_said("result", member(one, "result"));
+    print_said("error", member(one, "error"));
+    print_said("with", member(one, "payload"));
+}
+
 static void print_entry(struct audit *a, struct rv__str one)
 {
     char clock[RV__WHEN_TEXT];
     int64_t at = 0;
     struct rv__buf line;
     const char *action = text_of(a, member(one, "action")), *by = text_of(a, member(one, "by"));
-    static const char *const details[] = { "decision", "name", "path", "scope", "what", "through" };
+    static const char *const details[] = { "decision", "name",    "path", "scope",
+                                           "what",     "through", "model" };
     if (member(one, "at").len > 0)
         (void)rv__json_int(member(one, "at"), &at);
+    bool chats = strcmp(action, "ask") == 0 || strcmp(action, "answer") == 0 ||
+                 strcmp(action, "call") == 0;
     rv__buf_init(&line, SIZE_MAX / 8);
-    (void)rv__text_fit(&line, rv__str(*by != '\0' ? by : "(nobody named)"), TEXT_WIDTH);
+    (void)rv__text_fit(&line,
+                       rv__str(*by != '\0' ? by
+                               : chats     ? "chat"
+                                           : "(nobody named)"),
+                       TEXT_WIDTH);
     rv__buf_fmt(&line, "  %s%s%s", rv__colour(stdout, BOLD), action, rv__colour(stdout, PLAIN));
     for (size_t i = 0; i < sizeof details / sizeof *details; i++) {
         const char *text = text_of(a, member(one, details[i]));
@@ -317,6 +520,7 @@ static void print_entry(struct audit *a, struct rv__str one)
     printf("%s%s%s  %s\n", rv__colour(stdout, DIM), rv__text_clock(at, true, clock),
            rv__colour(stdout, PLAIN), rv__buf_view(&line).at);
     rv__buf_done(&line);
+    print_talk(one);
 }
 
 static int print(struct audit *a)
@@ -352,13 +556,14 @@ static int show(struct rv__look *look)
     rv__buf_init(&a->out, SIZE_MAX / 8); /* the same */
     if (rc == RV_OK) {
         find_states(a, rv__str(plan));
-        rc = gather(a, &err);
+        rc = rv__client_history(look->client, look->run_id, hear, a, &err);
     }
     int code = rc == RV_OK ? print(a) : rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_done(&a->out);
     rv__index_done(&a->states);
     rv__index_done(&a->settled);
     rv__index_done(&a->begun);
+    rv__index_done(&a->calls);
     rv__arena_done(&a->arena);
     rv_free(plan);
     return code;
@@ -387,7 +592,10 @@ const struct rv__command rv__cmd_audit = {
     .paragraphs = { "Starts, cancels, signals, decisions and completed handles, with the name of "
                     "the token or the user; and each attempt of a state (`see`), with its scope "
                     "and the attachments that it got as inputs; and what it read of its run "
-                    "later (`read`): logs, attachments, results of other nodes." },
+                    "later (`read`): logs, attachments, results of other nodes.",
+                    "Chats are told as conversations: what the model was asked (`ask`), what it "
+                    "answered, which tools it called and what that cost (`answer`), and what the "
+                    "tools said (`call`)." },
     .examples = { { "rival audit review-1" },
                   { "rival audit review-1 --json | jq '.entries[] | select(.action == "
                     "\"see\")'" } },

@@ -373,33 +373,76 @@ int rv__client_attachment(struct rv__client *c, const char *run_id, const char *
     return rc;
 }
 
-static int read_acts(rv_engine *engine, const char *run_id, struct rv__buf *ret, rv_error *err)
+static int read_history(rv_engine *engine, const char *run_id, bool acts,
+                        void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err)
 {
     rv_feed *feed = NULL;
     rv_event event;
     struct rv__str by;
-    size_t count = 0;
     int rc = rv_feed_open(engine,
                           RV_FEED_OPTS(.run_id = run_id, .from = RV_FROM_OLDEST, .no_logs = true),
                           &feed, err);
-    while (rc == RV_OK && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK) {
-        if (!rv__json_get(rv__str(event.json), "by", &by))
-            continue;
-        if (count++ > 0)
-            rv__buf_char(ret, ',');
-        rv__buf_text(ret, event.json);
-    }
+    while (rc == RV_OK && (rc = rv_feed_next(feed, 0, NULL, &event, err)) == RV_OK)
+        if (!acts || rv__json_get(rv__str(event.json), "by", &by))
+            hear(arg, rv__str(event.json));
     rv_feed_close(feed);
     return rc == RV_ETIMEDOUT ? RV_OK : rc;
 }
 
-int rv__client_acts(struct rv__client *c, const char *run_id, struct rv__buf *ret, rv_error *err)
+static int get_history(struct rv__client *c, const char *run_id, bool acts,
+                       void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err)
 {
     int rc = may_read(c, run_id, RV_READ_RUN, "history", err);
     if (rc < 0)
         return rc;
-    return c->wire != NULL ? rv__remote_acts(c->wire, run_id, ret, err)
-                           : read_acts(c->engine, run_id, ret, err);
+    return c->wire != NULL ? rv__remote_history(c->wire, run_id, acts, hear, arg, err)
+                           : read_history(c->engine, run_id, acts, hear, arg, err);
+}
+
+struct acts {
+    struct rv__buf *out;
+    size_t count;
+};
+
+static void add_act(void *arg, struct rv__str event)
+{
+    struct acts *acts = arg;
+    if (acts->count++ > 0)
+        rv__buf_char(acts->out, ',');
+    rv__buf_str(acts->out, event);
+}
+
+int rv__client_acts(struct rv__client *c, const char *run_id, struct rv__buf *ret, rv_error *err)
+{
+    struct acts acts = { .out = ret };
+    return get_history(c, run_id, true, add_act, &acts, err);
+}
+
+int rv__client_history(struct rv__client *c, const char *run_id,
+                       void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err)
+{
+    return get_history(c, run_id, false, hear, arg, err);
+}
+
+int rv__client_given(struct rv__client *c, const char *run_id, const char *path,
+                     struct rv__buf *ret, rv_error *err)
+{
+    rv_node_detail *detail = NULL;
+    int rc = may_read(c, run_id, RV_READ_RUN, path, err);
+    if (rc < 0)
+        return rc;
+    if (c->wire != NULL)
+        return rv__remote_given(c->wire, run_id, path, ret, err);
+    rc = rv_node_get(c->engine, run_id, path, &detail, err);
+    if (rc < 0)
+        return rc;
+    const char *last = "";
+    for (size_t i = 0; i < detail->attempt_count; i++)
+        if (*detail->attempts[i].input != '\0')
+            last = detail->attempts[i].input;
+    rv__buf_text(ret, last);
+    rv_node_detail_free(detail);
+    return RV_OK;
 }
 
 int rv__client_plan(struct rv__client *c, const char *run_id, char **ret, rv_error *err)

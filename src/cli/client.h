@@ -8,6 +8,7 @@
 #ifndef RV_CLI_CLIENT_H
 #define RV_CLI_CLIENT_H
 
+#include "base/str.h"
 #include "cli/cli.h"
 
 #define RV__CLI_STORE  "rival.db"       /* default store, if no server answers */
@@ -85,6 +86,12 @@ int rv__client_attachment(struct rv__client *client, const char *run_id, const c
  * comma-separated. */
 int rv__client_acts(struct rv__client *client, const char *run_id, struct rv__buf *ret,
                     rv_error *err);
+/* All events of the run so far but its log, in order. */
+int rv__client_history(struct rv__client *client, const char *run_id,
+                       void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err);
+/* What the last attempt of a node was given: a JSON object behind what `ret` has; nothing: it is not recorded. */
+int rv__client_given(struct rv__client *client, const char *run_id, const char *path,
+                     struct rv__buf *ret, rv_error *err);
 int rv__client_plan(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_why(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_members(struct rv__client *client, char **ret, rv_error *err); /* the same */

@@ -598,24 +598,22 @@ int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_err
     return get_text(wire, &path, ret, err);
 }
 
-int rv__remote_acts(struct rv__wire *wire, const char *run_id, struct rv__buf *ret, rv_error *err)
+int rv__remote_history(struct rv__wire *wire, const char *run_id, bool acts,
+                       void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err)
 {
     struct rv__buf path, answer;
     struct rv__json_iter it;
     struct rv__str event, next, more;
     char after[PAGE_POSITION_BYTES] = "";
-    size_t count = 0;
     int rc;
     do {
-        put_run_path(&path, run_id, "/history?by=1&limit=10000");
+        put_run_path(&path, run_id,
+                     acts ? "/history?by=1&limit=10000" : "/history?logs=0&limit=10000");
         put_param(&path, "after", after[0] != '\0' ? after : NULL);
         rc = get(wire, &path, &answer, err);
         rv__json_iter_init(&it, array_of(&answer, "events"));
-        while (rc == RV_OK && rv__json_next(&it, NULL, &event)) {
-            if (count++ > 0)
-                rv__buf_char(ret, ',');
-            rv__buf_str(ret, event);
-        }
+        while (rc == RV_OK && rv__json_next(&it, NULL, &event))
+            hear(arg, event);
         bool goes_on = rc == RV_OK && rv__json_get(rv__buf_view(&answer), "more", &more) &&
                        rv__str_is(more, "true") &&
                        rv__json_get(rv__buf_view(&answer), "next", &next) &&
@@ -626,6 +624,25 @@ int rv__remote_acts(struct rv__wire *wire, const char *run_id, struct rv__buf *r
             after[0] = '\0';
         rv__buf_done(&answer);
     } while (after[0] != '\0');
+    return rc;
+}
+
+int rv__remote_given(struct rv__wire *wire, const char *run_id, const char *node,
+                     struct rv__buf *ret, rv_error *err)
+{
+    struct rv__buf path, answer;
+    struct rv__json_iter it;
+    struct rv__str attempt, input, last = { NULL, 0 };
+    put_run_path(&path, run_id, "/node");
+    put_param(&path, "path", node);
+    int rc = get(wire, &path, &answer, err);
+    rv__json_iter_init(&it, array_of(&answer, "attempts"));
+    while (rc == RV_OK && rv__json_next(&it, NULL, &attempt))
+        if (rv__json_get(attempt, "input", &input))
+            last = input;
+    if (last.len > 0)
+        rv__buf_str(ret, last);
+    rv__buf_done(&answer);
     return rc;
 }
 

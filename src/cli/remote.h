@@ -15,7 +15,10 @@ int rv__remote_attachments(struct rv__wire *wire, const char *run_id,
                            const rv_attachment_query *query, char **ret, rv_error *err);
 int rv__remote_attachment(struct rv__wire *wire, const char *run_id, const char *id, char **ret,
                           rv_error *err);
-int rv__remote_acts(struct rv__wire *wire, const char *run_id, struct rv__buf *ret, rv_error *err);
+int rv__remote_history(struct rv__wire *wire, const char *run_id, bool acts,
+                       void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err);
+int rv__remote_given(struct rv__wire *wire, const char *run_id, const char *node,
+                     struct rv__buf *ret, rv_error *err);
 int rv__remote_plan(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err);
 int rv__remote_members(struct rv__wire *wire, char **ret, rv_error *err);
 int rv__remote_why(struct rv__wire *wire, const char *run_id, char **ret, rv_error *err);

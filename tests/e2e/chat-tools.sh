@@ -67,9 +67,21 @@ approve() {
 approve '[{ tool: web/echo, approve: true }]' '[["echo", {"text": "dangerous"}]]'
 is "a call that needs a person waits for the signal of its path" "$(field '.waits[] | [.reason, .name] | join(" ")')" "signal approve:ask:turn1:call0:echo"
 is "and is not made before" "$(grep -c tools/call s/asked)" 0
+run "$rival" audit r --store w.db
+like "audit tells a chat that goes on: what was asked, and what the model wants" "$(tr -s '\n ' ' ' <<<"$out")" \
+    'chat ask ask:turn1 user \[\["echo",.*chat answer ask:turn1 calls calls echo \{"text": "dangerous"\} tokens 10 in, 5 out'
 run "$rival" signal r approve:ask:turn1:call0:echo '{"approved": true}' --store w.db
 wait $pid
 is "after a yes it is made" "$? $(told)" "0 dangerous"
+said() { jq -c '[.entries[] | select(.action != "start") | [.action, .path // .name, .text // .result // .prompt // .payload // .error.message]]' <<<"$1"; }
+talk='[["ask","ask:turn1","[[\"echo\",{\"text\":\"dangerous\"}]]"],["answer","ask:turn1",null],["signal","approve:ask:turn1:call0:echo",{"approved":true}],["call","ask:turn1:call0:echo","dangerous"],["answer","ask:turn2","hello"]]'
+run "$rival" audit r --store w.db --json
+is "audit tells it as a conversation, with the decision and the result" "$(said "$out")" "$talk"
+"$rival" serve w.yaml --listen 127.0.0.1:0 --store w.db >serve.out 2>serve.err & pids="$pids $!"
+eventually grep -q http://127 serve.out
+run "$rival" audit r --server "$(head -1 serve.out)" --json
+is "and so does a server" "$(said "$out")" "$talk"
+kill "$!"; wait "$!" 2>/dev/null
 approve '[{ workflow: add, approve: true }, { tool: "web/*", approve: true }]' '[["add", {"a": 1, "b": 1}], ["web_echo", {"text": "x"}]]'
 is "each call has its own" "$(field '[.waits[].name] | sort | join(" ")')" "approve:ask:turn1:call0:add approve:ask:turn1:call1:web"
 kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null

@@ -125,7 +125,7 @@ is "under exec: the run completes" "$rc $(get .status)" "0 completed"
 is "none: nothing, by the command or on stdin" "$(result probe-none)" ""
 is "logs: logs and the list of attachments" "$(result probe-logs)" "logs list"
 is "explicit: the same, its inputs, and their attachments" "$(result probe-explicit)" "inputs logs list given"
-is "all: everything of its own run" "$(result probe-all)" "inputs steps env logs list given other show why"
+is "all: everything of its own run" "$(result probe-all)" "inputs steps env logs list given other show why audit"
 is "a function in a host: none" "$(result look-none)" ""
 is "… logs" "$(result look-logs)" ""
 is "… explicit" "$(result look-explicit)" "inputs "
@@ -164,7 +164,7 @@ is "none" "$(result probe-none)" "http-elsewhere:401 $refused"
 is "logs" "$(result probe-logs)" "logs list http-logs http-list http-elsewhere:401 $refused"
 is "explicit" "$(result probe-explicit)" "inputs logs list given http-logs http-list http-given http-elsewhere:401 $refused"
 is "all" "$(result probe-all)" \
-    "inputs steps env logs list given other show why http-logs http-list http-given http-other http-plan http-nodes http-why http-run http-runs-r2-history http-elsewhere:401 $refused"
+    "inputs steps env logs list given other show why audit http-logs http-list http-given http-other http-plan http-nodes http-why http-run http-runs-r2-history http-elsewhere:401 $refused"
 out=$(curl -s "$url/api/v1/runs/r2/history?limit=10000")
 like "each is an event, before it was answered" "$(get '[.events[] | select(.kind == "step.read" and .through == "http") | .what] | unique | join(" ")')" 'attachments/\[before\]\[two\].* logs nodes plan run why'
 
