@@ -1,4 +1,4 @@
-/* asjson.c: a file of YAML or JSON that is no workflow, as JSON text: a configuration. */
+/* asjson.c: converts a YAML or JSON file that is not a workflow (a configuration) to JSON. */
 #include "base/error.h"
 #include "define/tree.h"
 
@@ -8,7 +8,7 @@ int rv__define_json(const char *file, struct rv__buf *out, rv_error *err)
     struct rv__source source = { .file = rv__str(file) };
     struct rv__problems problems = { .arena = &arena };
     struct rv__tree *tree = NULL;
-    rv__arena_init(&arena, SIZE_MAX); /* bounded by the file, which is */
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by the size of the file */
     int rc = rv__source_read(file, &arena, &source.text);
     if (rc == RV_OK)
         rc = rv__tree_read(&source, &arena, &problems, &tree);

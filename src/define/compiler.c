@@ -1,11 +1,10 @@
-/* compiler.c: the compiler is a child of a child.
+/* compiler.c: runs the compiler as a child of a child.
  *
  *   this process ──▶ a keeper, leader of a process group ──▶ cc ──▶ cc1, as, ld …
  *
- * A time-out kills the group. When this process ends, however that is, the kernel tells the keeper, and it
- * kills the group: cc's own children would go on otherwise, since the parent-death signal reaches one
- * process only. The keeper is a fork of a program with threads, so it does nothing but what a signal
- * handler may. */
+ * A time-out kills the group. When this process ends, for whatever reason, the kernel signals the keeper, which
+ * kills the group: otherwise cc's own children would continue, since the parent-death signal reaches only one
+ * process. The keeper is a fork of a program with threads, so it calls only what a signal handler may. */
 #include "define/compiler.h"
 
 #include <errno.h>
@@ -24,9 +23,9 @@
 
 enum {
     TIMEOUT_MS = 120000,    /* a file of steps compiles in a second or two */
-    SAID_BYTES = 256 << 10, /* of what a compiler prints; the rest is read and dropped */
+    SAID_BYTES = 256 << 10, /* of the compiler's output; the rest is read and dropped */
     CANNOT_RUN = 127,
-    FAILED = 3, /* the child's descriptor that tells why it could not be run */
+    FAILED = 3, /* the child's descriptor for the reason why it could not run */
     FOLDER = 4, /* RV__COMPILER_FOLDER */
 };
 
@@ -86,7 +85,7 @@ struct descriptors {
     int out, said, failed, dir;
 };
 
-/* Standard input, output and error, `failed` and `dir` behind them; nothing else that the program has open. */
+/* Set up standard input, output and error, then `failed` and `dir`; close everything else. */
 static bool take_descriptors(const struct descriptors *d)
 {
     enum { COUNT = FOLDER + 1, ABOVE = 10 }; /* none is overwritten before it is moved */
@@ -104,8 +103,8 @@ static bool take_descriptors(const struct descriptors *d)
     return close_range(COUNT, ~0u, 0) == 0;
 }
 
-/* In the fork. Whatever fails, nobody is there to be told but by the exit code and FAILED. It has standard
- * error open until it ends: the end of that is the end of all. */
+/* Runs in the fork. Failures can be reported only by the exit code and FAILED. It keeps standard error open until
+ * it ends, so the end of that is the end of all. */
 static _Noreturn void keep(const struct rv__compiler_call *call, const struct descriptors *d,
                            pid_t parent)
 {
@@ -115,7 +114,7 @@ static _Noreturn void keep(const struct rv__compiler_call *call, const struct de
     sigemptyset(&none);
     if (setpgid(0, 0) < 0 || sigaction(SIGTERM, &action, NULL) < 0 ||
         prctl(PR_SET_PDEATHSIG, SIGTERM) < 0 || pthread_sigmask(SIG_SETMASK, &none, NULL) != 0 ||
-        getppid() != parent || /* gone before it could be told */
+        getppid() != parent || /* the parent died before */
         !take_descriptors(d))
         _exit(CANNOT_RUN);
     pid_t pid = fork();
@@ -132,7 +131,7 @@ static _Noreturn void keep(const struct rv__compiler_call *call, const struct de
     _exit(pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : CANNOT_RUN + 1);
 }
 
-/* All that it prints, until it ends or the time is over. */
+/* Read its output, until it ends or the time is over. */
 static int listen_to(int fd, pid_t pid, struct rv__buf *said, rv_error *err)
 {
     int64_t limit = timeout_ms(), until = rv__mono_ms(rv__clock_real()) + limit;
@@ -179,7 +178,7 @@ int rv__compiler_run(const struct rv__compiler_call *call, int out, int dir, str
     if (pid < 0) {
         rc = rv__fail(err, RV_ESYS, "no process for the compiler: %m");
     } else {
-        (void)setpgid(pid, pid); /* it does so too: whoever is first, before it can be killed */
+        (void)setpgid(pid, pid); /* both processes do this, so that it is done before a kill */
         rc = listen_to(pair[0], pid, said, err);
         while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
             ;

@@ -1,4 +1,4 @@
-/* discover.c: which files there are. */
+/* discover.c: finds the files to load. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "define/load.h"
 
-/* What a file's name says; -1: nothing we know; KIND_WORKFLOW: one for us. */
+/* The kind of a file by its name; -1: unknown; KIND_WORKFLOW: one to parse. */
 enum { KIND_NONE = -1, KIND_WORKFLOW = 100 };
 
 static const struct {
@@ -91,7 +91,7 @@ int rv__other_add(struct rv__loader *l, enum rv__other_kind kind, struct rv__str
     return RV_OK;
 }
 
-/* The whole text, at most a byte more than is allowed. -1 with errno. */
+/* Read the text, at most one byte more than allowed. -1: see errno. */
 static int read_all(int fd, struct rv__buf *text)
 {
     char piece[16384];
@@ -113,7 +113,7 @@ int rv__source_read(const char *path, struct rv__arena *arena, struct rv__str *r
     rv__buf_init(&text, RV__DEFINE_MAX_BYTES + (1 << 16));
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) {
-        (void)read_all(fd, &text); /* as far as it goes */
+        (void)read_all(fd, &text); /* as much as can be read */
         (void)close(fd);
     }
     int rc = text.rc == RV_ENOMEM ? RV_ENOMEM : rv__str_copy(arena, rv__buf_view(&text), ret);
@@ -125,7 +125,8 @@ static int take_directory(struct rv__loader *l, const char *path, struct rv__str
 {
     char absolute[PATH_MAX];
     const char *slash;
-    if (realpath(path, absolute) == NULL) { /* gone since: then nothing beside it can be found */
+    if (realpath(path, absolute) ==
+        NULL) { /* deleted meanwhile: then nothing beside it can be found */
         *ret = (struct rv__str)RV__STR(".");
         return RV_OK;
     }
@@ -141,7 +142,7 @@ static int load_file(struct rv__loader *l, const char *path, const struct stat *
     struct rv__buf text;
     int rc = RV_OK, fd = -1;
 
-    for (size_t i = 0; i < l->count; i++) /* named twice, say as a file and by its folder */
+    for (size_t i = 0; i < l->count; i++) /* given twice, for example as a file and by its folder */
         if (l->entries[i]->inode == st->st_ino && l->entries[i]->device == st->st_dev &&
             !rv__str_none(l->entries[i]->directory)) {
             *ret = l->entries[i];
@@ -173,7 +174,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names in a folder, sorted; hidden ones and Node's packages left out. NULL: see errno. */
+/* The names in a folder, sorted, without hidden ones and node_modules. NULL: see errno. */
 static int list_names(struct rv__loader *l, DIR *dir, char ***ret, size_t *count)
 {
     size_t cap = 0;
@@ -235,7 +236,7 @@ static int discover_folder(struct rv__loader *l, const char *path, unsigned dept
     return rc;
 }
 
-/* Declarations of types and tests lie beside scripts, and are none. */
+/* Type declarations and tests beside scripts are not workflows. */
 static bool is_aside(const char *path)
 {
     static const char *const middles[] = { ".d", ".test", ".spec" };
@@ -248,7 +249,7 @@ static bool is_aside(const char *path)
     return false;
 }
 
-/* depth 0: it was named by the user, so that it must be something. */
+/* depth 0: given by the user, so it must be a workflow. */
 static int discover(struct rv__loader *l, const char *path, unsigned depth)
 {
     struct stat st, link;
@@ -261,7 +262,7 @@ static int discover(struct rv__loader *l, const char *path, unsigned depth)
         return RV_OK;
     }
     if (S_ISDIR(st.st_mode)) {
-        /* A link to a folder is followed only if it was named: it may lead around in a circle. */
+        /* A link to a folder is followed only if it was given: it may lead in a circle. */
         if (depth > 0 && lstat(path, &link) == 0 && S_ISLNK(link.st_mode))
             return RV_OK;
         return discover_folder(l, path, depth);

@@ -1,4 +1,4 @@
-/* form.c: small things about the YAML form: spellings, durations, places. */
+/* form.c: helpers for the YAML form: spellings, durations, positions. */
 #include "base/json.h"
 #include "define/lower.h"
 
@@ -51,7 +51,7 @@ static void take_colon(struct rv__str *path)
     }
 }
 
-/* Is the path about this spot or below it? Then what is left of it. */
+/* Is the path about this spot or below it? Then returns the rest of it. */
 static bool take_spot(const struct rv__spot *spot, struct rv__str *path)
 {
     struct rv__str rest = *path;
@@ -64,7 +64,7 @@ static bool take_spot(const struct rv__spot *spot, struct rv__str *path)
             if (!take_prefix(&rest, spot->alias))
                 return false;
         } else {
-            /* The alias is implied; only in the outermost sequence does it have to tell which. */
+            /* The alias is implied; it matters only in the outermost sequence. */
             if (spot->label.len == 0 && (rest.len < spot->implied.len ||
                                          memcmp(rest.at, spot->implied.at, spot->implied.len) != 0))
                 return false;
@@ -78,7 +78,7 @@ static bool take_spot(const struct rv__spot *spot, struct rv__str *path)
     return true;
 }
 
-/* "delay_3" is the third that implies "delay"; others that are called so are passed over. */
+/* "delay_3" is the third node that implies "delay"; nodes with an explicit alias are skipped. */
 static size_t implied_number(const struct rv__spot *spot, struct rv__str path)
 {
     size_t n = 0, at = spot->implied.len;
@@ -114,7 +114,7 @@ static const struct rv__spot *find_child(const struct rv__spot *spot, struct rv_
 const struct rv__spot *rv__spot_find(const struct rv__spot *root, struct rv__str path,
                                      const char *message, bool *beyond)
 {
-    /* Of two of the same alias it is the later one that is wrong. */
+    /* Of two nodes with the same alias the later one is wrong. */
     bool last = strstr(message, "must be unique") != NULL || strstr(message, "duplicate") != NULL;
     const struct rv__spot *spot = root, *child;
     while (path.len > 0 && (child = find_child(spot, &path, last)) != NULL) {

@@ -1,7 +1,7 @@
-/* load.c: files and folders into definitions.
+/* load.c: turns files and folders into definitions.
  *
- * Everything is read first, so that names can be looked up; then each file is lowered, which may bring
- * in the files it nests; then each is judged. What is wrong with one does not keep the others. */
+ * All files are read first, so that names can be looked up; then each file is lowered, which may add the files that
+ * it nests; then each is checked. A bad file does not affect the others. */
 #include "define/load.h"
 
 #include <assert.h>
@@ -30,7 +30,7 @@ static bool is_manifest(const struct rv__tree *document)
             rv__tree_get(document, "workflows") != NULL);
 }
 
-/* Does it look like a workflow? Folders have other YAML and JSON in them, too. */
+/* Does it look like a workflow? Folders also have other YAML and JSON files. */
 static bool is_workflow(const struct rv__tree *document)
 {
     static const char *const keys[] = { "steps", "stages", "states", "workflows" };
@@ -69,7 +69,7 @@ static int add_entry(struct rv__loader *l, const struct rv__entry *from, struct 
     return RV_OK;
 }
 
-/* `workflows`: several manifests, which share the agents beside them. Each is an entry of its own. */
+/* `workflows`: several manifests that share the agents beside them. Each becomes its own entry. */
 static int split_manifests(struct rv__loader *l, struct rv__entry *entry, struct rv__tree *document)
 {
     static const char *const keys[] = { "workflows", "agents" };
@@ -154,7 +154,7 @@ int rv__entry_add(struct rv__loader *l, const struct rv__entry *from, struct rv_
 
 /* ------------------------------------------------------------------------- all together --- */
 
-/* The second of a name is refused. */
+/* Refuse the second workflow with the same name. */
 static void check_names(struct rv__loader *l)
 {
     for (size_t i = 0; i < l->count; i++) {
@@ -183,7 +183,7 @@ static const struct rv__problem *first_problem(const struct rv__loader *l,
     return first;
 }
 
-/* Who nests something bad is bad; and who nests that. */
+/* An entry that nests a bad one is bad too, and so on. */
 static void spread(struct rv__loader *l)
 {
     bool again = true;
@@ -269,7 +269,7 @@ static int hand_over(struct rv__loader *l)
 static int load(struct rv__loader *l)
 {
     int rc = RV_OK;
-    for (size_t i = 0; rc == RV_OK && i < l->count; i++) /* grows meanwhile */
+    for (size_t i = 0; rc == RV_OK && i < l->count; i++) /* entries may be added meanwhile */
         rc = rv__entry_lower(l, l->entries[i]);
     if (rc < 0)
         return rc;
@@ -297,7 +297,7 @@ static int loader_init(struct rv__loader *l, struct rv__resolver *known,
                        struct rv__expr_compiler *compiler, rv_error *err)
 {
     *l = (struct rv__loader){ .known = known, .compiler = compiler, .err = err };
-    rv__arena_init(&l->arena, SIZE_MAX); /* the bounds of files and of their number bound it */
+    rv__arena_init(&l->arena, SIZE_MAX); /* bounded by the limits for files */
     l->out = rv__zalloc(1, sizeof *l->out);
     if (l->out == NULL)
         return rv__nomem(err);

@@ -1,4 +1,4 @@
-/* problems.c: what is wrong, with the line it is in. */
+/* problems.c: collects problems, with the lines they are in. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,8 +7,8 @@
 #include "define/tree.h"
 
 enum {
-    EXCERPT_BEFORE = 100, /* bytes of a long line that are kept before the place, and */
-    EXCERPT_AFTER = 60,   /* after it: what fits a wide terminal */
+    EXCERPT_BEFORE = 100, /* bytes of a long line before the position, and */
+    EXCERPT_AFTER = 60,   /* after it: fits a wide terminal */
 };
 
 static bool is_printable(unsigned char c)
@@ -16,7 +16,7 @@ static bool is_printable(unsigned char c)
     return c >= ' ' && c != 0x7f;
 }
 
-/* Cut at a whole character and without what a terminal would obey. */
+/* Cut at a whole character, without control characters. */
 struct rv__cite rv__cite(struct rv__str text)
 {
     enum { SHOWN = 60 };
@@ -54,7 +54,7 @@ uint32_t rv__source_at(const struct rv__source *source, unsigned long line, unsi
     return (uint32_t)(at - source->text.at);
 }
 
-/* The line around `at`. Bytes that are no text become '?', so that it can be shown anywhere. */
+/* The line around `at`. Bytes that are not text become '?', so that it can be printed. */
 static int add_excerpt(struct rv__problem *problem, struct rv__arena *arena, struct rv__str text,
                        size_t at)
 {
@@ -67,7 +67,7 @@ static int add_excerpt(struct rv__problem *problem, struct rv__arena *arena, str
         to++;
     while (to > at && to < text.len && ((unsigned char)text.at[to] & 0xc0) == 0x80)
         to--;
-    static const char more[] = "…"; /* behind a line that goes on */
+    static const char more[] = "…"; /* after a line that was cut */
     bool cut = to < text.len && text.at[to] != '\n' && text.at[to] != '\r';
     size_t more_len = cut ? sizeof more - 1 : 0;
     char *copy = rv__arena_alloc(arena, to - from + sizeof more);
@@ -105,7 +105,7 @@ static struct rv__problem *grow(struct rv__problems *to)
     return &to->items[to->count];
 }
 
-/* Has it been said already? Only the latest are asked: others of this file, or of those before it. */
+/* Is it already in the list? Only the latest are compared. */
 static bool is_known(const struct rv__problems *to, const struct rv__problem *problem)
 {
     size_t oldest = to->count > RV__DEFINE_MAX_PROBLEMS ? to->count - RV__DEFINE_MAX_PROBLEMS : 0;
@@ -126,7 +126,7 @@ bool rv__problems_full(const struct rv__source *source)
 void rv__problem_warn(struct rv__problems *to, const struct rv__source *source, uint32_t at,
                       const char *fmt, ...)
 {
-    enum { MAX_WARNINGS = 1000 }; /* of all files: nobody reads more */
+    enum { MAX_WARNINGS = 1000 }; /* of all files: more than anybody reads */
     char message[1024];
     struct rv__source uncounted = { source->file, source->text, NULL };
     va_list args;

@@ -1,8 +1,7 @@
-/* said.c: what is wrong with a C file, with the line it is in, as with other files.
+/* said.c: problems of a C file, with their lines, from the compiler's output.
  *
- * Compilers agree on "FILE:LINE:COLUMN: error: what". Lines of that form that are about the file itself
- * become problems of it; if there is none (a header of the system, the linker), the file as a whole is bad,
- * for the reason that was found. */
+ * Compilers agree on "FILE:LINE:COLUMN: error: what". Such lines about the file itself become its problems. If
+ * there are none (a system header, the linker), the problem is about the whole file, with the given reason. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +9,7 @@
 #include "define/define.h"
 #include "define/tree.h"
 
-/* "12:3: error: what" behind the file's name. False: another form, or no error. */
+/* "12:3: error: what", after the file's name. False: another form, or no error. */
 static bool read_error(struct rv__str line, unsigned long *at_line, unsigned long *column,
                        struct rv__str *what)
 {
@@ -36,7 +35,7 @@ static bool read_error(struct rv__str line, unsigned long *at_line, unsigned lon
     return false;
 }
 
-/* Where its workflow is declared; what is wrong with that has no other place. */
+/* The position of its workflow declaration, for problems that have no other. */
 static uint32_t declared_at(const struct rv__source *source)
 {
     static const char mark[] = "RV_WORKFLOW(";

@@ -1,7 +1,7 @@
-/* alias.c: names, and a table of those that are taken.
+/* alias.c: rules for names, and a hash table of the names in use.
  *
- * The hash begins at a seed that an attacker does not know (where our memory is), and is mixed at
- * its end: names that meet in one slot cannot be prepared. Nothing that is visible depends on it. */
+ * The hash starts with a seed that an attacker does not know (an address in our memory) and is mixed at its end, so
+ * collisions cannot be prepared. Nothing visible depends on it. */
 #include "plan/alias.h"
 
 #include <assert.h>
@@ -71,17 +71,17 @@ int rv__aliases_begin(struct rv__aliases *aliases, uint32_t count)
         aliases->cap = want;
         aliases->seed ^= (uintptr_t)slots << 16;
     }
-    aliases->mask = want - 1; /* a short sequence after a long one: clear only what it uses */
+    aliases->mask = want - 1; /* a short sequence after a long one: clear only the part it uses */
     memset(aliases->slots, 0, want * sizeof *aliases->slots);
     return RV_OK;
 }
 
-/* The slot that has the alias, or the free one where it belongs. */
+/* The slot of the alias, or the free one for it. */
 static struct rv__alias_slot *find(struct rv__aliases *aliases, struct rv__str alias)
 {
     uint64_t hash = rv__str_hash(RV__HASH_START ^ aliases->seed, alias);
     hash ^= hash >> 33;
-    hash *= UINT64_C(0xff51afd7ed558ccd); /* as MurmurHash3 ends */
+    hash *= UINT64_C(0xff51afd7ed558ccd); /* as in MurmurHash3 */
     hash ^= hash >> 33;
     for (size_t i = (size_t)hash;; i++) {
         struct rv__alias_slot *slot = &aliases->slots[i & aliases->mask];

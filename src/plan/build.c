@@ -1,8 +1,8 @@
-/* build.c: the walk down the draft: a node for each, and what is in it.
+/* build.c: builds the nodes of a plan from a draft.
  *
- * It recurses, and RV__PLAN_MAX_DEPTH bounds it: a body deeper than that is refused before it is
- * entered. RV__PLAN_MAX_NODES and RV__PLAN_MAX_BYTES are held while we go, so that workflows which
- * nest each other ten times each cannot make us build what nobody could run. */
+ * It recurses up to RV__PLAN_MAX_DEPTH: a deeper body is refused before it is entered. RV__PLAN_MAX_NODES and
+ * RV__PLAN_MAX_BYTES are checked on the way, so that workflows which nest each other ten times each cannot make us
+ * build an enormous plan. */
 #include "plan/compile.h"
 
 #include <assert.h>
@@ -32,7 +32,7 @@ int rv__compiler_reserve(struct rv__compiler *c, uint32_t nodes)
     return RV_OK;
 }
 
-/* It gets the next id. Its place was reserved. */
+/* Give the node the next id, which was reserved. */
 static int add_node(struct rv__compiler *c, struct rv__node *node)
 {
     if (c->count == c->cap) {
@@ -107,7 +107,7 @@ int rv__enter_body(struct rv__compiler *c, const struct rv__draft_body *draft,
     if (workflow == NULL)
         return rv__build_body(c, draft, body, depth, within);
 
-    /* There is no node of its own that could be skipped, or described. */
+    /* It has no node of its own that could be skipped or described. */
     struct rv__place place = RV__IN(body, NULL);
     rv__compiler_tell(c, &workflow->complaints, place);
     if (workflow->when.kind != EXPR_NONE)

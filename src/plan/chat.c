@@ -1,7 +1,7 @@
-/* chat.c: a chat in a plan: a conversation with a model, turn by turn, and the tools that it may call.
+/* chat.c: a chat in a plan: a conversation with a model, in turns, and the tools that it may call.
  *
- * Its first body is a turn: one step of kind chat, the request. Each of the others is a tool: one step or
- * workflow, begun for each call of it, with the arguments of the call as its input. */
+ * Its first body is a turn: one step of kind chat, the request. Each of the others is a tool: one step or workflow,
+ * started for each call, with the call's arguments as its input. */
 #include "plan/kinds.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/json.h"
 
-enum { MAX_TOOL_NAME = 64 }; /* what models take */
+enum { MAX_TOOL_NAME = 64 }; /* the limit of models */
 
 struct rv__draft_node *rv__draft_chat(struct rv__draft_body *in, const char *with_json,
                                       const struct rv__chat_opts *chat,
@@ -68,7 +68,7 @@ static void read_chat(struct rv__draft_node *node, const struct rv__subject *s)
             rv__draft_node_read(rv__draft_tool(node), object);
 }
 
-/* Is it good as the name of a tool, for the models of all providers? */
+/* Is it a valid tool name for the models of all providers? */
 static bool is_tool_name(struct rv__str alias)
 {
     return alias.len <= MAX_TOOL_NAME && memchr(alias.at, '.', alias.len) == NULL;
@@ -184,7 +184,7 @@ bool rv__tool_is_all(const struct rv__body *body)
 uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name)
 {
     uint32_t found = 0;
-    for (uint32_t i = 1; i < chat->body_count; i++) { /* RV__MAX_TOOLS at most */
+    for (uint32_t i = 1; i < chat->body_count; i++) { /* at most RV__MAX_TOOLS */
         struct rv__str alias = chat->bodies[i].alias;
         if (rv__str_eq(alias, name))
             return i;

@@ -1,4 +1,4 @@
-/* concurrent.c: a concurrent in a plan: children side by side, each a step, a workflow or a list of nodes. */
+/* concurrent.c: a concurrent in a plan: parallel children, each a step, a workflow or a list of nodes. */
 #include "plan/kinds.h"
 
 #include <inttypes.h>

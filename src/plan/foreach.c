@@ -1,4 +1,4 @@
-/* foreach.c: a forEach in a plan: a body for each of a list of items. */
+/* foreach.c: a forEach in a plan: runs a body for each item of a list. */
 #include "plan/kinds.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* kinds.c: the tables by kind. A new kind of node or step is a row here. */
+/* kinds.c: the tables of kinds. A new kind of node or step is a row here. */
 #include "plan/kinds.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@ static const struct rv__kind *const node_kinds[NODE_KINDS] = {
 
 static const struct {
     const char *name;
-    const char *alias; /* implied where there is no name to take */
+    const char *alias; /* implied if there is no name */
 } step_kinds[STEP_KINDS] = {
     [STEP_FUNCTION] = { "function", "function" },
     [STEP_CALL] = { "call", "call" },
@@ -58,7 +58,7 @@ const struct rv__body *rv__node_around(const struct rv__node *node)
 
 int64_t rv__node_timeout_ms(const struct rv__node *node)
 {
-    bool waits = node->kind == NODE_STEP && /* has its own */
+    bool waits = node->kind == NODE_STEP && /* has its own time-out */
                  (node->step.kind == STEP_DELAY || node->step.kind == STEP_SIGNAL);
     const struct rv__state *state = rv__node_state(node);
     if (state != NULL && state->timeout_ms > 0)
