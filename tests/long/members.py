@@ -98,17 +98,22 @@ class Link:
         self.name, self.ours, self.theirs = "rv%d-%d" % (os.getpid(), number), "10.213.%d.1" % number, "10.213.%d.2" % number
         self.device = "rv%dx%d" % (os.getpid() % 100000, number)
         self.ip("netns", "add", self.name)
-        self.ip("link", "add", self.device, "type", "veth", "peer", "name", "up", "netns", self.name)
-        self.ip("address", "add", self.ours + "/30", "dev", self.device)
-        self.ip("link", "set", self.device, "up")
-        for words in (("address", "add", self.theirs + "/30", "dev", "up"), ("link", "set", "up", "up"), ("link", "set", "lo", "up")):
-            self.ip("-n", self.name, *words)
+        try:
+            self.ip("link", "add", self.device, "type", "veth", "peer", "name", "eth0", "netns", self.name)
+            self.ip("address", "add", self.ours + "/30", "dev", self.device)
+            self.set(True)
+            for words in (("address", "add", self.theirs + "/30", "dev", "eth0"), ("link", "set", "dev", "eth0", "up"),
+                          ("link", "set", "dev", "lo", "up")):
+                self.ip("-n", self.name, *words)
+        except subprocess.CalledProcessError:
+            self.remove()
+            raise
 
     def ip(self, *words):
         subprocess.run(["ip", *words], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def set(self, up):
-        self.ip("link", "set", self.device, "up" if up else "down")
+        self.ip("link", "set", "dev", self.device, "up" if up else "down")
 
     def remove(self):
         for words in (("link", "del", self.device), ("netns", "del", self.name)):
@@ -385,9 +390,10 @@ def main():
                     for line in open(log, errors="replace").readlines()[-10:]:
                         print("# %s: %s" % (log, line.rstrip()[:300]))
         print("1..1")
-        print("%sok 1 - %d runs complete, each step recorded once, over %d rounds of kills, stops, cuts, restarts and fail-overs; "
-              "%d commands ran again; takeovers within %.1f s of %d (SEED=%d)"
-              % ("not " if wrong else "", storm.next, rounds, storm.again, max(storm.takeovers), LEASE_S, SEED))
+        cut_by = "links" if storm.members[0].link else "proxies"
+        print("%sok 1 - %d runs complete, each step recorded once, over %d rounds of kills, stops, cuts (by %s), restarts and fail-overs; "
+              "%d commands ran again; takeovers within %.1f s, lease %d s (SEED=%d)"
+              % ("not " if wrong else "", storm.next, rounds, cut_by, storm.again, max(storm.takeovers), LEASE_S, SEED))
         for w in wrong:
             print("# " + w)
         sys.exit(1 if wrong else 0)
