@@ -1161,10 +1161,12 @@ RV_API void rv_attachment_query_init(rv_attachment_query *query);
 typedef struct rv_attachment {
     const char *id; /* [stage][state][agent]_YYMMDDTHHMMSS_attempt, unique in its run */
     const char *stage, *state, *agent;
-    const char *path;                 /* of the state, including the iterations around its stage */
-    int attempt;                      /* from 0 */
-    const char *status;               /* "init", "running", "finished", "errored", "skipped" */
-    const char *description;          /* by the agent, or the start of its result or error; "" */
+    const char *path;   /* of the state, including the iterations around its stage */
+    int attempt;        /* from 0 */
+    const char *status; /* "init", "running", "finished", "errored", "skipped" */
+    /* By the agent, else the start of its result or error (2,000 bytes, then "…"); "" = none. A list has the
+     * first 200 bytes; whole if results are requested. */
+    const char *description;
     int64_t started_at, completed_at; /* ms since 1970; 0 = not yet */
     bool superseded;                  /* its stage was started again later */
     const char *result;               /* JSON; "" = none, or not requested */

@@ -302,37 +302,41 @@ static struct rv__str unquoted(struct rv__str json)
     return json.len >= 2 ? (struct rv__str){ json.at + 1, json.len - 2 } : rv__str("");
 }
 
+static void put_result(struct rv__writer *w, const struct rv__plan *plan, struct rv__str row)
+{
+    struct rv__str value = member(row, "resultValue");
+    int64_t node, index;
+    int rc = RV_OK;
+    if (!number_of(row, "n", plan->node_count, &node) || plan->nodes[node]->kind != NODE_STAGE ||
+        !number_of(row, "x", plan->nodes[node]->body_count, &index)) {
+        rc = rv__fail(w->err, RV_ESTORE, "an attachment is of no state of its plan");
+    } else if (!rv__str_none(value)) {
+        struct rv__blob *reference = NULL;
+        rc = rv__reference_read(value, &reference);
+        if (rc == RV_EINVAL)
+            rc = rv__fail(w->err, RV_ESTORE, "an attachment refers to no value");
+        else if (rc == RV_OK)
+            rv__writer_put_json(w, reference, "null");
+        rv__blob_unref(reference);
+    } else if (!rv__str_none(member(row, "result"))) {
+        rv__node_expand(w, plan->nodes[node]->bodies[index].nodes[0], member(row, "result"),
+                        unquoted(member(row, "i")));
+    }
+    if (rc < 0)
+        rv__writer_fail(w, rc);
+}
+
 int rv__attachment_result(const struct rv__plan *plan, struct rv__str row,
                           struct rv__row_source *rows, struct rv__buf *out, rv_error *err)
 {
     struct rv__writer w = { .rows = rows, .out = out, .err = err };
-    struct rv__str value = member(row, "resultValue");
-    int64_t node, index;
-    if (!number_of(row, "n", plan->node_count, &node) || plan->nodes[node]->kind != NODE_STAGE ||
-        !number_of(row, "x", plan->nodes[node]->body_count, &index))
-        return rv__fail(err, RV_ESTORE, "an attachment is of no state of its plan");
-    if (!rv__str_none(value)) {
-        struct rv__blob *reference = NULL;
-        int rc = rv__reference_read(value, &reference);
-        if (rc < 0)
-            return rc == RV_ENOMEM ? rv__nomem(err)
-                                   : rv__fail(err, RV_ESTORE, "an attachment refers to no value");
-        rv__writer_put_json(&w, reference, "null");
-        rv__blob_unref(reference);
-        return rv__writer_end(&w);
-    }
-    value = member(row, "result");
-    if (rv__str_none(value))
-        return RV_OK; /* it has none */
-    rv__node_expand(&w, plan->nodes[node]->bodies[index].nodes[0], value,
-                    unquoted(member(row, "i")));
+    put_result(&w, plan, row);
     return rv__writer_end(&w);
 }
 
-int rv__attachment_description(struct rv__str row, struct rv__row_source *rows, struct rv__buf *out,
-                               rv_error *err)
+/* 1: what its agent said of it was put; 0: it said nothing. */
+static int put_said(struct rv__writer *w, struct rv__str row)
 {
-    struct rv__writer w = { .rows = rows, .out = out, .err = err };
     const char *const keys[] = { "description", "descriptionValue", "stateValue" };
     for (size_t i = 0; i < 3; i++) {
         struct rv__str value = member(row, keys[i]);
@@ -341,15 +345,31 @@ int rv__attachment_description(struct rv__str row, struct rv__row_source *rows, 
             continue;
         int rc = i > 0 ? rv__reference_read(value, &blob) : RV_OK;
         if (rc == RV_EINVAL)
-            return rv__fail(err, RV_ESTORE, "an attachment refers to no value");
+            return rv__fail(w->err, RV_ESTORE, "an attachment refers to no value");
         if (i == 0)
             blob = rv__blob_new(value);
         if (blob == NULL)
-            return rv__nomem(err);
-        rv__writer_put_description(&w, i < 2 ? NULL : blob, i < 2 ? blob : NULL);
+            return rv__nomem(w->err);
+        bool said = rv__writer_put_description(w, i < 2 ? NULL : blob, i < 2 ? blob : NULL);
         rv__blob_unref(blob);
-        return rv__writer_end(&w);
+        return said;
     }
-    rv__buf_text(out, "null");
-    return rv__buf_err(out, err);
+    return 0;
+}
+
+int rv__attachment_description(const struct rv__plan *plan, struct rv__str row,
+                               struct rv__row_source *rows, struct rv__buf *out, rv_error *err)
+{
+    struct rv__writer w = { .rows = rows, .out = out, .err = err };
+    struct rv__str error = member(row, "error");
+    int rc = put_said(&w, row);
+    if (rc == 0 && !rv__str_none(error)) {
+        rv__writer_put_error_summary(&w, error);
+    } else if (rc == 0) {
+        struct rv__summary s;
+        rv__summary_begin(&s, &w);
+        put_result(&s.writer, plan, row);
+        rv__summary_end(&s, &w);
+    }
+    return rc < 0 ? rc : rv__writer_end(&w);
 }

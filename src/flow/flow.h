@@ -36,6 +36,8 @@ enum {
     RV__MAX_CRASHES = 3,      /* default: a step to blame for more crashes suspends its run */
     /* work in flight in this many deaths of a shared process is a suspect */
     RV__SUSPECT_DEATHS = 2,
+    /* of the result (or error) of a state whose agent gives no description, as its description */
+    RV__SUMMARY_BYTES = 2000,
 };
 
 /* A longer text leaves the cell and goes to the store: a *value*. A text up to this length is written with
@@ -325,11 +327,12 @@ enum rv__attachment_status {
 const char *rv__attachment_status_name(enum rv__attachment_status status);
 
 /* The contents of a row of an attachment, which passed rv__json_check(): its result, appended as JSON, nothing if
- * it has none; the description by its agent, or null. RV_ESTORE: it does not fit the plan. */
+ * it has none; its description: what its agent said, else the beginning of its result or error, else null.
+ * RV_ESTORE: it does not fit the plan. */
 int rv__attachment_result(const struct rv__plan *plan, struct rv__str row,
                           struct rv__row_source *rows, struct rv__buf *out, rv_error *err);
-int rv__attachment_description(struct rv__str row, struct rv__row_source *rows, struct rv__buf *out,
-                               rv_error *err);
+int rv__attachment_description(const struct rv__plan *plan, struct rv__str row,
+                               struct rv__row_source *rows, struct rv__buf *out, rv_error *err);
 
 /* A long text that left the cell with a fact. Work that reads it starts after the commit. */
 struct rv__value {
@@ -619,7 +622,7 @@ uint64_t rv__view_items_serial(const struct rv__view *view);
  * {"error": {"message"}}, one that never ran null. {} if there is no state. */
 int rv__view_inputs(const struct rv__view *view, struct rv__row_source *rows, struct rv__buf *out,
                     rv_error *err);
-/* The same with the description of each, whatever it gets of them. */
+/* The same with the description of each (never null, unless its result is), whatever it gets of them. */
 int rv__view_descriptions(const struct rv__view *view, struct rv__row_source *rows,
                           struct rv__buf *out, rv_error *err);
 

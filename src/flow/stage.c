@@ -620,6 +620,22 @@ static void put_attachment(struct rv__writer *w, const struct rv__child *child)
     rv__buf_done(&name);
 }
 
+/* What its agent says of it; else the beginning of its result, or of its error. */
+static void put_description(struct rv__writer *w, const struct rv__child *child)
+{
+    const struct rv__entry *entry = child->scope;
+    struct rv__summary s;
+    if (entry != NULL && rv__writer_put_description(w, entry->state, entry->description))
+        return;
+    if (entry == NULL || child->status != STATUS_COMPLETED) {
+        rv__writer_put_error_summary(w, rv__blob_str(child->error));
+        return;
+    }
+    rv__summary_begin(&s, w);
+    rv__result_write(&s.writer, entry);
+    rv__summary_end(&s, w);
+}
+
 /* {status, result, error?, description, attempts, attachmentId?} */
 static void write_state(struct rv__writer *w, const struct rv__inner *inner, uint32_t i)
 {
@@ -637,9 +653,9 @@ static void write_state(struct rv__writer *w, const struct rv__inner *inner, uin
             rv__result_write(w, child->scope);
         rv__writer_put(w, ",\"description\":");
         if (empty)
-            rv__writer_put(w, "null");
+            rv__writer_put_error_summary(w, rv__blob_str(child->error));
         else
-            rv__writer_put_description(w, child->scope->state, child->scope->description);
+            put_description(w, child);
     }
     if (child->status == STATUS_FAILED && child->error != NULL) {
         rv__writer_put(w, ",\"error\":");
@@ -681,12 +697,53 @@ static struct rv__blob *row_blob(struct rv__writer *w, struct rv__str json, bool
     return blob;
 }
 
+/* The result in a row of a state. `vector`: the iterations around it, with its generation. */
+static void expand_value(struct rv__writer *w, const struct rv__body *body, struct rv__str row,
+                         struct rv__str vector)
+{
+    struct rv__str value;
+    if (rv__json_get(row, "resultValue", &value)) {
+        struct rv__blob *result = row_blob(w, value, true);
+        rv__writer_put_json(w, result, "null");
+        rv__blob_unref(result);
+    } else if (rv__json_get(row, "result", &value) && !rv__writer_failed(w)) {
+        rv__node_expand(w, body->nodes[0], value, vector);
+    } else {
+        rv__writer_put(w, "null");
+    }
+}
+
+static void expand_description(struct rv__writer *w, const struct rv__body *body,
+                               struct rv__str row, struct rv__str vector)
+{
+    struct rv__str value, error = { NULL, 0 };
+    struct rv__blob *state = NULL, *description = NULL;
+    if (rv__json_get(row, "descriptionValue", &value))
+        description = row_blob(w, value, true);
+    else if (rv__json_get(row, "description", &value))
+        description = row_blob(w, value, false);
+    if (rv__json_get(row, "stateValue", &value))
+        state = row_blob(w, value, true);
+    else if (rv__json_get(row, "state", &value))
+        state = row_blob(w, value, false);
+    bool said = rv__writer_put_description(w, state, description);
+    rv__blob_unref(state);
+    rv__blob_unref(description);
+    if (!said && rv__json_get(row, "error", &error)) {
+        rv__writer_put_error_summary(w, error);
+    } else if (!said) {
+        struct rv__summary s;
+        rv__summary_begin(&s, w);
+        expand_value(&s.writer, body, row, vector);
+        rv__summary_end(&s, w);
+    }
+}
+
 /* One state of a row, in the shape that people see. */
 static void expand_state(struct rv__writer *w, const struct rv__body *body, struct rv__str row,
                          struct rv__str vector)
 {
-    struct rv__str status = RV__STR("null"), value, error, attempts = RV__STR("0"), g;
-    struct rv__blob *state = NULL, *description = NULL;
+    struct rv__str status = RV__STR("null"), value, attempts = RV__STR("0"), g;
     struct rv__buf inner;
     rv__buf_init(&inner, SIZE_MAX / 8);
     rv__buf_str(&inner, vector);
@@ -700,28 +757,12 @@ static void expand_state(struct rv__writer *w, const struct rv__body *body, stru
     rv__writer_put(w, "{\"status\":");
     rv__writer_put_str(w, status);
     rv__writer_put(w, ",\"result\":");
-    if (rv__json_get(row, "resultValue", &value)) {
-        struct rv__blob *result = row_blob(w, value, true);
-        rv__writer_put_json(w, result, "null");
-        rv__blob_unref(result);
-    } else if (rv__json_get(row, "result", &value) && !rv__writer_failed(w)) {
-        rv__node_expand(w, body->nodes[0], value, rv__buf_view(&inner));
-    } else {
-        rv__writer_put(w, "null");
-    }
-    if (rv__json_get(row, "descriptionValue", &value))
-        description = row_blob(w, value, true);
-    else if (rv__json_get(row, "description", &value))
-        description = row_blob(w, value, false);
-    if (rv__json_get(row, "stateValue", &value))
-        state = row_blob(w, value, true);
-    else if (rv__json_get(row, "state", &value))
-        state = row_blob(w, value, false);
+    expand_value(w, body, row, rv__buf_view(&inner));
     rv__writer_put(w, ",\"description\":");
-    rv__writer_put_description(w, state, description);
-    if (rv__json_get(row, "error", &error)) {
+    expand_description(w, body, row, rv__buf_view(&inner));
+    if (rv__json_get(row, "error", &value)) {
         rv__writer_put(w, ",\"error\":");
-        rv__writer_put_str(w, error);
+        rv__writer_put_str(w, value);
     }
     (void)rv__json_get(row, "attempts", &attempts);
     rv__writer_put(w, ",\"attempts\":");
@@ -731,8 +772,6 @@ static void expand_state(struct rv__writer *w, const struct rv__body *body, stru
         rv__writer_put_str(w, value);
     }
     rv__writer_put(w, "}");
-    rv__blob_unref(state);
-    rv__blob_unref(description);
     rv__buf_done(&inner);
 }
 
@@ -773,7 +812,7 @@ static void write_input(struct rv__writer *w, bool description, const struct rv_
     } else if (child->scope == NULL || child->status != STATUS_COMPLETED) {
         rv__writer_put(w, "null");
     } else if (description) {
-        rv__writer_put_description(w, child->scope->state, child->scope->description);
+        put_description(w, child);
     } else {
         rv__result_write(w, child->scope);
     }

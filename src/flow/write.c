@@ -12,8 +12,10 @@
 #include "flow/write.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
+#include "base/arena.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -33,9 +35,17 @@ static bool has_room(struct rv__writer *w, size_t len)
     return !w->counting;
 }
 
+static bool is_full(const struct rv__writer *w)
+{
+    return w->cuts && w->out->len >= w->out->max_bytes;
+}
+
 void rv__writer_put_str(struct rv__writer *w, struct rv__str text)
 {
+    size_t room = w->out->max_bytes - w->out->len;
     w->bytes += text.len;
+    if (w->cuts && text.len > room)
+        text.len = room;
     if (has_room(w, text.len))
         rv__buf_str(w->out, text);
 }
@@ -68,10 +78,10 @@ void rv__writer_put_key(struct rv__writer *w, struct rv__str key, bool *first)
     rv__writer_put(w, ":");
 }
 
-/* Anything else to be done? Reading from the store is not, once it has failed. */
+/* Anything else to be done? Reading from the store is not, once it has failed or is full. */
 bool rv__writer_failed(const struct rv__writer *w)
 {
-    return w->rc < 0 || w->out->rc < 0;
+    return w->rc < 0 || w->out->rc < 0 || is_full(w);
 }
 
 /* A reference, as long as it is only counted, is not read. */
@@ -113,22 +123,30 @@ void rv__writer_put_member(struct rv__writer *w, const char *key, struct rv__blo
         rv__writer_put_json(w, json, none);
 }
 
-void rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
+bool rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
                                 struct rv__blob *description)
 {
     struct rv__blob *text = NULL;
     struct rv__str found = RV__STR("null");
-    if (description != NULL || state == NULL || rv__writer_failed(w)) {
-        rv__writer_put_json(w, description, "null");
-        return;
+    if (description != NULL) {
+        bool is_null = !rv__blob_is_reference(description) &&
+                       rv__str_is(rv__blob_str(description), "null");
+        if (!is_null)
+            rv__writer_put_json(w, description, "null");
+        return !is_null;
     }
+    if (state == NULL || rv__writer_failed(w))
+        return false;
     int rc = rv__blob_get(state, w->rows, &text, w->err);
     if (rc < 0)
         rv__writer_fail(w, rc);
     else if (rv__json_type(rv__blob_str(text)) == RV__JSON_OBJECT) /* a disk may lie */
         (void)rv__json_get(rv__blob_str(text), "description", &found);
-    rv__writer_put_str(w, found);
+    bool has = !rv__str_is(found, "null");
+    if (has)
+        rv__writer_put_str(w, found);
     rv__blob_unref(text);
+    return has;
 }
 
 /* The state with a description in it: as an object of its own. */
@@ -199,6 +217,107 @@ int rv__writer_end(struct rv__writer *w)
     if (w->rc == RV_ENOMEM)
         return rv__nomem(w->err);
     return w->rc < 0 ? w->rc : rv__buf_err(w->out, w->err);
+}
+
+/* ----------------------------------------------------------------------------- summaries --- */
+
+enum {
+    ESCAPE_BYTES = 12, /* the longest escape of one character in JSON: two of \uXXXX */
+    SUMMARY_JSON = RV__SUMMARY_BYTES * 6 + ESCAPE_BYTES, /* has that many bytes of any text */
+};
+
+void rv__summary_begin(struct rv__summary *s, const struct rv__writer *w)
+{
+    rv__buf_init(&s->text, SUMMARY_JSON);
+    s->writer = (struct rv__writer){
+        .rows = w->rows, .out = &s->text, .err = w->err, .cuts = true
+    };
+}
+
+/* How long the character is that a JSON string goes on with, or its first byte. */
+static size_t char_bytes(const char *at)
+{
+    if (at[0] != '\\')
+        return 1;
+    if (at[1] != 'u')
+        return 2;
+    bool pair = (at[2] == 'd' || at[2] == 'D') && strchr("89abAB", at[3]) != NULL;
+    return pair ? ESCAPE_BYTES : 6;
+}
+
+/* The beginning of a JSON string, as a whole one that ends between two characters. */
+static void close_string(struct rv__buf *json)
+{
+    size_t at = 1, most = json->len - ESCAPE_BYTES;
+    while (at < most)
+        at += char_bytes(json->text + at);
+    rv__buf_cut(json, rv__str_begin(rv__buf_view(json), at).len);
+    rv__buf_char(json, '"');
+}
+
+/* The text in `json` that a summary shows. `cut`: it is the beginning of a longer one. */
+static int summary_text(struct rv__buf *json, bool cut, struct rv__arena *arena,
+                        struct rv__str *ret)
+{
+    *ret = rv__buf_view(json);
+    if (json->text[0] != '"')
+        return RV_OK;
+    if (cut)
+        close_string(json);
+    int rc = rv__json_string(rv__buf_view(json), arena, ret);
+    if (rc == RV_EINVAL) { /* a disk may lie */
+        *ret = rv__str("");
+        rc = RV_OK;
+    }
+    return rc;
+}
+
+static void put_summary(struct rv__buf *out, struct rv__str text)
+{
+    struct rv__str shown = rv__str_begin(text, RV__SUMMARY_BYTES);
+    rv__buf_json_str(out, shown);
+    if (shown.len == text.len || out->rc < 0)
+        return;
+    rv__buf_cut(out, out->len - 1);
+    rv__buf_text(out, "…\"");
+}
+
+void rv__summary_end(struct rv__summary *s, struct rv__writer *w)
+{
+    struct rv__arena arena;
+    struct rv__buf out;
+    struct rv__str text;
+    bool cut = is_full(&s->writer);
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by SUMMARY_JSON */
+    rv__buf_init(&out, SIZE_MAX / 8); /* the same */
+    int rc = rv__writer_end(&s->writer);
+    if (rc == RV_OK && (s->text.len == 0 || rv__str_is(rv__buf_view(&s->text), "null"))) {
+        rv__buf_text(&out, "null");
+    } else if (rc == RV_OK) {
+        rc = summary_text(&s->text, cut, &arena, &text);
+        if (rc == RV_OK)
+            put_summary(&out, text);
+    }
+    if (rc == RV_OK)
+        rc = rv__buf_err(&out, NULL);
+    if (rc < 0)
+        rv__writer_fail(w, rc);
+    else
+        rv__writer_put_str(w, rv__buf_view(&out));
+    rv__buf_done(&out);
+    rv__buf_done(&s->text);
+    rv__arena_done(&arena);
+}
+
+void rv__writer_put_error_summary(struct rv__writer *w, struct rv__str error)
+{
+    struct rv__summary s;
+    struct rv__str message = RV__STR("null");
+    if (!rv__str_none(error) && rv__json_type(error) == RV__JSON_OBJECT)
+        (void)rv__json_get(error, "message", &message);
+    rv__summary_begin(&s, w);
+    rv__writer_put_str(&s.writer, message);
+    rv__summary_end(&s, w);
 }
 
 /* ------------------------------------------------------------------------------ outcomes --- */

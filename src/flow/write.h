@@ -15,6 +15,7 @@ struct rv__writer {
     bool referred; /* as_row: there are references */
     bool counts;   /* what is longer than the bound of `out` is counted to its end */
     bool counting; /* that is so */
+    bool cuts; /* what is longer than the bound of `out` is cut there, and nothing more is read */
     uint64_t bytes;
     struct rv__buf *out;
     rv_error *err;
@@ -38,11 +39,22 @@ void rv__writer_put_json(struct rv__writer *w, struct rv__blob *json, const char
 /* "key":…, or "keyValue":[number,bytes] in a row, where that is how it is kept. */
 void rv__writer_put_member(struct rv__writer *w, const char *key, struct rv__blob *json,
                            const char *none);
-/* The description in a state, as JSON; null where there is none. */
-void rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
+/* The description in a state, as JSON. False: there is none, and nothing is put. */
+bool rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
                                 struct rv__blob *description);
 void rv__writer_put_state(struct rv__writer *w, struct rv__blob *state,
                           struct rv__blob *description);
+/* A summary stands for the description that nobody gave: the beginning of a result (of its text, or of its
+ * JSON), as a JSON string of at most RV__SUMMARY_BYTES and "…". Between begin and end the result is written
+ * to `s->writer`; a result that is null has no summary, and null is put. */
+struct rv__summary {
+    struct rv__writer writer;
+    struct rv__buf text;
+};
+void rv__summary_begin(struct rv__summary *s, const struct rv__writer *w);
+void rv__summary_end(struct rv__summary *s, struct rv__writer *w);
+/* Of the message of an error; null if it has none. */
+void rv__writer_put_error_summary(struct rv__writer *w, struct rv__str error);
 /* The end of an outcome that has no state, from the comma before it to the last brace. `error`: why it
  * failed; NULL: it did not. */
 void rv__writer_put_outcome_end(struct rv__writer *w, enum rv__status status,

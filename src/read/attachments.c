@@ -16,8 +16,8 @@
 enum {
     LIMIT_DEFAULT = 100,
     LIMIT_MOST = 1000,
-    LIMIT_RESULTS = 100, /* with results: each may be long */
-    SUMMARY_BYTES = 200, /* of a result or an error, if the agent gave no description */
+    LIMIT_RESULTS = 100,     /* the most with results: each may be long */
+    DESCRIPTION_BYTES = 200, /* of a description, in a list */
 };
 
 struct found {
@@ -319,40 +319,28 @@ static void choose(struct gather *g)
 
 /* -------------------------------------------------------------------------------- filling --- */
 
-/* The beginning of a text; for any other value, of its JSON. */
-static int summary(struct gather *g, struct rv__str json, const char **ret)
+/* A list has the beginning; with results it is whole. */
+static int take_description(struct gather *g, struct rv__str json, const char **ret)
 {
     struct rv__str text = json;
+    if (rv__json_type(json) == RV__JSON_NULL)
+        return RV_OK;
     if (rv__json_type(json) == RV__JSON_STRING && rv__json_string(json, &g->arena, &text) < 0)
         return rv__nomem(g->err);
-    return copy_text(g, rv__str_begin(text, SUMMARY_BYTES), ret);
-}
-
-/* The result, if the row has it, or the error's message: for a summary only. */
-static struct rv__str short_result(struct rv__str row)
-{
-    struct rv__str value;
-    if (rv__json_get(row, "result", &value) && !rv__str_is(value, "null"))
-        return value;
-    if (rv__json_get(row, "error", &value) && rv__json_type(value) == RV__JSON_OBJECT &&
-        rv__json_get(value, "message", &value))
-        return value;
-    return (struct rv__str){ NULL, 0 };
+    return copy_text(g, g->query->results ? text : rv__str_begin(text, DESCRIPTION_BYTES), ret);
 }
 
 static int fill(struct gather *g, const struct rv__plan *plan, struct rv__row_source *rows,
                 struct found *f)
 {
     struct rv__buf text;
-    struct rv__str error, rest;
+    struct rv__str error;
     if (f->row.len == 0)
         return RV_OK;
     rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the result */
-    int rc = rv__attachment_description(f->row, rows, &text, g->err);
-    if (rc == RV_OK && !rv__str_is(rv__buf_view(&text), "null"))
-        rc = summary(g, rv__buf_view(&text), &f->it.description);
-    else if (rc == RV_OK && (rest = short_result(f->row)).len > 0)
-        rc = summary(g, rest, &f->it.description);
+    int rc = rv__attachment_description(plan, f->row, rows, &text, g->err);
+    if (rc == RV_OK)
+        rc = take_description(g, rv__buf_view(&text), &f->it.description);
     rv__buf_reset(&text);
     if (rc == RV_OK && g->query->results) {
         rc = rv__attachment_result(plan, f->row, rows, &text, g->err);

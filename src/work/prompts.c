@@ -11,8 +11,6 @@
 #include "work/builtin.h"
 #include "work/work.h"
 
-enum { SUMMARY_BYTES = 2000 }; /* of a result that stands for a description in a prompt */
-
 static bool get_text(struct rv_ctx *ctx, struct rv__str object, const char *key,
                      struct rv__str *ret)
 {
@@ -33,37 +31,23 @@ static void put_part(struct rv__buf *out, const char *before, struct rv__str tex
     rv__buf_str(out, text);
 }
 
-/* One state that it depends on: its description, or else the beginning of its result. */
-static void put_dependency(struct rv_ctx *ctx, struct rv__str key, struct rv__str described,
-                           struct rv__str values, struct rv__buf *out)
-{
-    char name[RV__PLAN_MAX_NAME + 3];
-    struct rv__str value, text = rv__ctx_text(ctx, described);
-    (void)snprintf(name, sizeof name, "%.*s", RV__ARG(rv__ctx_text(ctx, key)));
-    if (rv__json_type(described) == RV__JSON_NULL && rv__json_get(values, name, &value))
-        text = rv__str_begin(rv__ctx_text(ctx, value), SUMMARY_BYTES);
-    (void)snprintf(name, sizeof name, "%.*s: ", RV__ARG(rv__ctx_text(ctx, key)));
-    put_part(out, name, text);
-}
-
-/* With access to them only: else there are none. */
+/* Each state that it depends on, with its description. With access to them only: else there are none. */
 static int put_dependencies(struct rv_ctx *ctx, struct rv__buf *out, rv_error *err)
 {
     struct rv__stored_rows rows;
     struct rv__json_iter it;
-    struct rv__buf told, values;
+    struct rv__buf told;
     struct rv__str key, described;
+    char name[RV__PLAN_MAX_NAME + 3];
     rv__stored_rows_of(&rows, ctx);
     rv__buf_init(&told, RV__AGENT_REQUEST_BYTES);
-    rv__buf_init(&values, RV__JSON_MAX_BYTES);
     int rc = rv__view_descriptions(&ctx->view, &rows.source, &told, err);
-    if (rc == RV_OK)
-        rc = rv__view_inputs(&ctx->view, &rows.source, &values, err);
     rv__json_iter_init(&it, rc == RV_OK ? rv__buf_view(&told) : rv__str("{}"));
-    while (rv__json_next(&it, &key, &described))
-        put_dependency(ctx, key, described, rv__buf_view(&values), out);
+    while (rv__json_next(&it, &key, &described)) {
+        (void)snprintf(name, sizeof name, "%.*s: ", RV__ARG(rv__ctx_text(ctx, key)));
+        put_part(out, name, rv__ctx_text(ctx, described));
+    }
     rv__buf_done(&told);
-    rv__buf_done(&values);
     return rc;
 }
 

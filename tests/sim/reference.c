@@ -868,10 +868,33 @@ static void describe(const struct reference *ref, const struct rv__node *node, s
 
 /* ------------------------------------------------------------------------------- stages --- */
 
-static json_t *description_in(const struct end *end)
+/* The beginning of a text: what stands for a description that nobody gave. */
+static json_t *cut_text(const char *text)
 {
-    json_t *text = end->state != NULL ? json_object_get(end->state, "description") : NULL;
-    return text != NULL ? json_incref(text) : json_null();
+    struct rv__str begin = rv__str_begin(rv__str(text), RV__SUMMARY_BYTES);
+    json_t *whole = json_stringn(begin.at, begin.len);
+    if (begin.len == strlen(text))
+        return whole;
+    json_t *cut = json_sprintf("%s…", json_string_value(whole));
+    json_decref(whole);
+    return cut;
+}
+
+/* What its agent says of it; else the beginning of its error or result. How the JSON of a result is spelled
+ * nobody knows here, unless it is a text. */
+static json_t *description_of(const struct end *end, bool has, enum rv__status status,
+                              const json_t *error)
+{
+    json_t *said = has && end->state != NULL ? json_object_get(end->state, "description") : NULL;
+    if (said != NULL && !json_is_null(said))
+        return json_incref(said);
+    if (status == STATUS_FAILED) {
+        const char *message = json_string_value(json_object_get(error, "message"));
+        return message == NULL ? any() : cut_text(message);
+    }
+    if (status != STATUS_COMPLETED || end->result == NULL || json_is_null(end->result))
+        return json_null();
+    return json_is_string(end->result) ? cut_text(json_string_value(end->result)) : any();
 }
 
 /* Why an attempt failed: as its agent did, or because it took too long. */
@@ -918,11 +941,11 @@ static json_t *state_now(struct reference *ref, const struct rv__node *node, uin
     enum rv__status status = runs ? STATUS_CANCELLED : state->outcome_status;
     /* A step that has failed already, and whose handler is cut short, has said what it had to say. */
     bool has = end.reached && (end.ended || end.status == STATUS_FAILED);
+    json_t *error = status == STATUS_FAILED ? attempt_error(&end, body, in) : NULL;
     json_t *shape = state_shape(
         status,
         status == STATUS_COMPLETED && end.result != NULL ? json_incref(end.result) : json_null(),
-        has ? description_in(&end) : json_null(),
-        status == STATUS_FAILED ? attempt_error(&end, body, in) : NULL, state->attempts,
+        description_of(&end, has, status, error), error, state->attempts,
         attachment_of(inst_of(ref, node, at), i, generation));
     end_done(&end);
     return shape;
@@ -949,11 +972,12 @@ static json_t *state_foreseen(struct reference *ref, const struct rv__node *node
             continue;
         }
         ref->unsure |= failed && (!last || state->critical);
+        json_t *error = failed ? attempt_error(&end, body, in) : NULL;
         json_t *shape = state_shape(
             end.status,
             end.status == STATUS_COMPLETED && end.result != NULL ? json_incref(end.result)
                                                                  : json_null(),
-            description_in(&end), failed ? attempt_error(&end, body, in) : NULL, attempt, any());
+            description_of(&end, true, end.status, error), error, attempt, any());
         end_done(&end);
         return shape;
     }
@@ -1127,7 +1151,7 @@ json_t *reference_inputs(struct reference *ref, const struct rv__body *body, con
                 json_decref(error);
             } else if (end.status == STATUS_COMPLETED) {
                 json_decref(value);
-                value = on->description      ? description_in(&end)
+                value = on->description      ? description_of(&end, true, STATUS_COMPLETED, NULL)
                         : end.result != NULL ? json_incref(end.result)
                                              : json_null();
             }

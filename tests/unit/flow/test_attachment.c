@@ -39,7 +39,7 @@ static void each_attempt_leaves_one_with_its_name(void **state)
     rig_fail(rig, "g:a", "no");
     rig_done(rig, "g:a", "7");
     rig_expect(rig, RUN_COMPLETED,
-               J("{'g':{'result':{'a':{'status':'completed','result':7,'description':null,"
+               J("{'g':{'result':{'a':{'status':'completed','result':7,'description':'7',"
                  "'attempts':2,'attachmentId':'[g][a][asker]_700101T000001_1'}},'state':{},"
                  "'status':'completed'}}"));
     const char *rows = rows_of(rig, RV__ATTACHMENT_KEY);

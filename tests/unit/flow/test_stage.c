@@ -8,10 +8,14 @@
 #define POOL(alias, n, states) \
     "{'type':'stage','alias':'" alias "','concurrency':" n ",'states':[" states "]}"
 #define AFTER(param, state) "'" param "':{'state':'" state "'}"
-#define OF(status, result, more) \
-    "{'status':'" status "','result':" result ",'description':null," more "}"
-#define ONCE(result)  OF("completed", result, "'attempts':1")
-#define NEVER         OF("skipped", "null", "'attempts':0")
+#define OF(status, result, description, more) \
+    "{'status':'" status "','result':" result ",'description':" description "," more "}"
+#define TIMES(result, n) OF("completed", result, "'" result "'", "'attempts':" n)
+#define ONCE(result)     TIMES(result, "1")
+#define FAILED(message, path, n)          \
+    OF("failed", "null", "'" message "'", \
+       "'error':{'message':'" message "','path':'" path "'},'attempts':" n)
+#define NEVER         OF("skipped", "null", "null", "'attempts':0")
 #define WHOLE(states) "{'result':{" states "},'state':{},'status':'completed'}"
 
 static void expect_inputs(struct rig *rig, const char *path, const char *json)
@@ -136,11 +140,8 @@ static void a_dependent_of_an_errored_state_gets_the_error_as_its_value(void **s
     rig_expect_in_flight(rig, "g:b");
     expect_inputs(rig, "g:b", J("{'in':{'error':{'message':'went wrong'}}}"));
     rig_done(rig, "g:b", "2");
-    rig_expect(
-        rig, RUN_COMPLETED,
-        J("{'g':" WHOLE("'a':" OF(
-            "failed", "null",
-            "'error':{'message':'went wrong','path':'g:a'},'attempts':1") ",'b':" ONCE("2")) "}"));
+    rig_expect(rig, RUN_COMPLETED,
+               J("{'g':" WHOLE("'a':" FAILED("went wrong", "g:a", "1") ",'b':" ONCE("2")) "}"));
     rig_free(rig);
 }
 
@@ -158,6 +159,50 @@ static void an_earlier_stage_is_a_dependency_that_is_settled(void **state)
     rig_crash(rig, true);
     rig_done(rig, "h:b", "8");
     rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void without_describe_the_description_is_a_bounded_summary(void **state)
+{
+    enum { MANY = 5000 };
+    char text[MANY * 6 + 3], expected[MANY * 6];
+    (void)state;
+    struct rig *rig = rig_of(
+        STAGE(
+            "g",
+            STATE("a", "") "," STATE("b", "") "," STATE("c", "") "," STATE(
+                "d", "")) "," STAGE("h",
+                                    STATE("z",
+                                          "'dependsOn':{'a':{'state':'a','stage':'g','field':'"
+                                          "description'},"
+                                          "'b':{'state':'b','stage':'g','field':'description'},"
+                                          "'c':{'state':'c','stage':'g','field':'description'},"
+                                          "'d':{'state':'d','stage':'g','field':'description'}},")),
+        NULL);
+    /* A text of 2,000 bytes is whole; a longer one is cut, never within a character. */
+    memset(text, 'x', sizeof text);
+    text[0] = '"';
+    memcpy(text + RV__SUMMARY_BYTES + 1, "\"", 2);
+    rig_done(rig, "g:a", text);
+    size_t len = 0;
+    len += (size_t)snprintf(text, sizeof text, "\"x");
+    for (int i = 0; i < MANY; i++)
+        len += (size_t)snprintf(text + len, sizeof text - len, "\\u00e9");
+    snprintf(text + len, sizeof text - len, "\"");
+    rig_done(rig, "g:b", text);
+    rig_done(rig, "g:c", J("{'rows':[1,2]}"));
+    rig_fail(rig, "g:d", "it rained");
+    len = (size_t)snprintf(expected, sizeof expected, "{\"a\":\"%0*d\",\"b\":\"x",
+                           RV__SUMMARY_BYTES, 0);
+    for (size_t i = 0; i < len; i++)
+        expected[i] = expected[i] == '0' ? 'x' : expected[i];
+    for (int i = 0; i < (RV__SUMMARY_BYTES - 1) / 2; i++)
+        len += (size_t)snprintf(expected + len, sizeof expected - len, "é");
+    snprintf(expected + len, sizeof expected - len,
+             "…\",\"c\":\"{\\\"rows\\\":[1,2]}\",\"d\":{\"error\":{\"message\":\"it rained\"}}}");
+    expect_inputs(rig, "h:z", expected);
+    rig_crash(rig, true);
+    expect_inputs(rig, "h:z", expected);
     rig_free(rig);
 }
 
@@ -199,8 +244,7 @@ static void retries_left_and_no_on_failure_queues_it_again(void **state)
     rig_fail(rig, "g:a", "two");
     assert_true(rig_has_fact(rig, J("'x':0,'g':3,'attempt':3")));
     rig_done(rig, "g:a", "1");
-    rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF("completed", "1", "'attempts':3")) "}"));
+    rig_expect(rig, RUN_COMPLETED, J("{'g':" WHOLE("'a':" TIMES("1", "3")) "}"));
     rig_free(rig);
 }
 
@@ -213,9 +257,7 @@ static void retries_exhausted_and_not_critical_is_errored_not_skipped(void **sta
     rig_expect_in_flight(rig, "z"); /* the run goes on */
     rig_done(rig, "z", "1");
     rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF(
-                   "failed", "null",
-                   "'error':{'message':'two','path':'g:a'},'attempts':2")) ",'z':" DONE("1") "}"));
+               J("{'g':" WHOLE("'a':" FAILED("two", "g:a", "2")) ",'z':" DONE("1") "}"));
     rig_free(rig);
 }
 
@@ -225,8 +267,7 @@ static void a_soft_failure_of_an_agent_is_a_failure(void **state)
     struct rig *rig = rig_of(STAGE("g", STATE("a", "'maxRetry':1,")), NULL);
     rig_fail_as(rig, "g:a", "softly", BEHAVIOR_CONTINUE, 0);
     rig_done(rig, "g:a", "1");
-    rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF("completed", "1", "'attempts':2")) "}"));
+    rig_expect(rig, RUN_COMPLETED, J("{'g':" WHOLE("'a':" TIMES("1", "2")) "}"));
     rig_free(rig);
 }
 
@@ -259,8 +300,7 @@ static void an_attempt_is_bounded_as_a_whole_by_its_timeout(void **state)
     rig_done(rig, "g:a:node0:p", "2");
     rig_done(rig, "g:a:node1:q", "3");
     rig_expect_in_flight(rig, ""); /* and the timer is gone */
-    rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF("completed", "3", "'attempts':2")) "}"));
+    rig_expect(rig, RUN_COMPLETED, J("{'g':" WHOLE("'a':" TIMES("3", "2")) "}"));
     rig_free(rig);
 }
 
@@ -280,6 +320,8 @@ static void iterations_of_two_attempts_are_not_mixed(void **state)
         rig, RUN_COMPLETED,
         J("{'g':" WHOLE("'a':" OF(
             "completed", "{'iterations':[{'item':3,'index':0,'results':{'s':" DONE("'new'") "}}]}",
+            "'{\\\"iterations\\\":[{\\\"item\\\":3,\\\"index\\\":0,\\\"results\\\":{\\\"s\\\":{"
+            "\\\"result\\\":\\\"new\\\",\\\"state\\\":{},\\\"status\\\":\\\"completed\\\"}}}]}'",
             "'attempts':2")) "}"));
     rig_free(rig);
 }
@@ -303,8 +345,7 @@ static void on_failure_queues_its_target_and_tries_again_after_it(void **state)
     assert_true(rig_has_fact(rig, J("'next':'redirect','to':1")));
     rig_done(rig, "g:a", "3");
     rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF("completed", "3",
-                                         "'attempts':2") ",'b':" ONCE("2") ",'c':" ONCE("1")) "}"));
+               J("{'g':" WHOLE("'a':" TIMES("3", "2") ",'b':" ONCE("2") ",'c':" ONCE("1")) "}"));
     rig_free(rig);
 }
 
@@ -325,8 +366,7 @@ static void a_completed_target_of_a_redirect_runs_again_with_a_fresh_count(void 
     expect_inputs(rig, "g:a", J("{'in':2}"));
     rig_done(rig, "g:a", "3");
     rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF("completed", "3", "'attempts':2") ",'b':" OF(
-                   "completed", "2", "'attempts':4")) "}"));
+               J("{'g':" WHOLE("'a':" TIMES("3", "2") ",'b':" TIMES("2", "4")) "}"));
     rig_free(rig);
 }
 
@@ -340,8 +380,7 @@ static void a_running_target_of_a_redirect_is_left_alone(void **state)
     rig_done(rig, "g:b", "1");
     rig_expect_in_flight(rig, "g:a");
     rig_done(rig, "g:a", "2");
-    rig_expect(rig, RUN_COMPLETED,
-               J("{'g':" WHOLE("'a':" OF("completed", "2", "'attempts':2") ",'b':" ONCE("1")) "}"));
+    rig_expect(rig, RUN_COMPLETED, J("{'g':" WHOLE("'a':" TIMES("2", "2") ",'b':" ONCE("1")) "}"));
     rig_free(rig);
 }
 
@@ -449,12 +488,9 @@ static void skip_records_it_as_errored_and_goes_on(void **state)
     expect_inputs(rig, "g:low", J("{'in':{'error':{'message':'two'}}}"));
     rig_done(rig, "g:low", "6");
     rig_done(rig, "z", "7");
-    rig_expect(
-        rig, RUN_COMPLETED,
-        J(
-            "{'g':" WHOLE(
-                "'c':" OF("failed", "null", "'error':{'message':'two','path':'g:c'},'attempts':2") ",'low':" ONCE(
-                    "6") ",'side':" ONCE("5")) ",'z':" DONE("7") "}"));
+    rig_expect(rig, RUN_COMPLETED,
+               J("{'g':" WHOLE("'c':" FAILED("two", "g:c", "2") ",'low':" ONCE("6") ",'side':" ONCE(
+                   "5")) ",'z':" DONE("7") "}"));
     rig_free(rig);
 }
 
@@ -580,11 +616,9 @@ static void a_final_success_drains_the_pool_and_skips_what_is_left(void **state)
     rig_done(rig, "z", "2");
     rig_expect(
         rig, RUN_COMPLETED,
-        J("{'g':" WHOLE("'f':" ONCE("1") ",'a':" OF(
-            "failed", "null",
-            "'error':{'message':'no','path':'g:a'},'attempts':1") ",'b':" NEVER) ",'h':" OUT("null",
-                                                                                             "skipp"
-                                                                                             "ed") ",'z':" DONE("2") "}"));
+        J("{'g':" WHOLE("'f':" ONCE("1") ",'a':" FAILED(
+            "no", "g:a", "1") ",'b':" NEVER) ",'h':" OUT("null", "skipp"
+                                                                 "ed") ",'z':" DONE("2") "}"));
     rig_free(rig);
 }
 
@@ -611,8 +645,8 @@ static void a_cancel_lists_what_finished_what_ran_and_what_never_did(void **stat
     assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
     rig_expect(rig, RUN_CANCELLED,
                J("{'g':{'result':{'a':" ONCE("1") ",'b':" OF(
-                   "cancelled", "null", "'attempts':1") ",'c':" NEVER
-                                                        "},'state':{},'status':'cancelled'}}"));
+                   "cancelled", "null", "null",
+                   "'attempts':1") ",'c':" NEVER "},'state':{},'status':'cancelled'}}"));
     rig_free(rig);
 }
 
@@ -651,6 +685,7 @@ int main(void)
         RIG_TEST(a_dependency_blocks_dispatch_until_it_completes),
         RIG_TEST(a_dependent_of_an_errored_state_gets_the_error_as_its_value),
         RIG_TEST(an_earlier_stage_is_a_dependency_that_is_settled),
+        RIG_TEST(without_describe_the_description_is_a_bounded_summary),
         RIG_TEST(with_access_logs_or_none_a_dependency_only_orders),
         RIG_TEST(retries_left_and_no_on_failure_queues_it_again),
         RIG_TEST(retries_exhausted_and_not_critical_is_errored_not_skipped),

@@ -234,6 +234,10 @@ static void a_long_result_is_read_where_it_is(void **state)
         rv_attachments(rig->engine, "r1", RV_ATTACHMENT_QUERY(.results = true), &list, &rig->err),
         RV_OK);
     assert_int_equal(strlen(list->attachments[0].result), 39999 + 2);
+    assert_int_equal(strlen(list->attachments[0].description), 2000 + strlen("…"));
+    rv_attachment_list_free(list);
+    assert_int_equal(rv_attachments(rig->engine, "r1", NULL, &list, &rig->err), RV_OK);
+    assert_int_equal(strlen(list->attachments[0].description), 200); /* in a list */
     rv_attachment_list_free(list);
 }
 
