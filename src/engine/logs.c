@@ -140,6 +140,11 @@ int rv__attempt_keep_logs(struct rv__attempt *attempt, bool ended)
 /* "the handler failed: …", in `out`. */
 static void put_failure(const struct rv__logged_failure *failure, struct rv__buf *out)
 {
+    if (failure->target != NULL) {
+        rv__buf_fmt(out, "'%.*s' is running already: on_failure does not start it again",
+                    RV__ARG(failure->target->alias));
+        return;
+    }
     struct rv__str json, message = rv__str("(it does not say why)");
     struct rv__arena arena;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the error */
@@ -174,10 +179,11 @@ static int log_failure(struct rv__run *run, const struct rv__logged_failure *fai
     struct speaker speaker = { rv__buf_view(&path), own ? body->alias : failure->node->alias,
                                failure->attempt };
     if (rc == RV_OK)
-        rc = keep_line(run, &speaker,
-                       &(struct rv__log_line){ .at_ms = run->engine->now_ms,
-                                               .level = RV_ERROR,
-                                               .message = rv__buf_view(&text) });
+        rc = keep_line(
+            run, &speaker,
+            &(struct rv__log_line){ .at_ms = run->engine->now_ms,
+                                    .level = failure->target != NULL ? RV_WARN : RV_ERROR,
+                                    .message = rv__buf_view(&text) });
     rv__buf_done(&path);
     rv__buf_done(&text);
     return rc;

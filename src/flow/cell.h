@@ -499,8 +499,11 @@ int64_t rv__due_at(int64_t now_ms, int64_t wait_ms);
 int64_t rv__retry_at(const struct rv__step_config *config, int attempt, const struct rv__msg *msg,
                      int64_t now_ms);
 
-/* stage.c: the attempt that a frame of a state is, from 1. */
+/* stage.c: the attempt that a frame of a state is, from 1; the target of the redirect that ends it, if that is
+ * running and so left alone, else NULL. */
 int rv__state_attempt(const struct rv__actor *frame);
+const struct rv__body *rv__state_redirects_in_vain(const struct rv__actor *frame,
+                                                   const struct rv__fact *fact);
 
 /* attachment.c: the name of what an attempt leaves that begins now; it has begun: it is remembered. RV_ENOMEM:
  * unchanged. */

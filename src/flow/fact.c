@@ -606,16 +606,34 @@ static bool only_log_tells(const struct rv__actor *actor, const struct rv__fact 
     return true;
 }
 
+/* What only the log tells of this fact, as far as it is known without its error. False: nothing. */
+static bool only_logged(const struct rv__cell *cell, const struct rv__actor *actor,
+                        const struct rv__fact *fact, struct rv__logged_failure *ret)
+{
+    ret->node = cell->plan->nodes[fact->node];
+    ret->attempt = 1;
+    if (fact->kind == FACT_BODY_ENDED) {
+        ret->target = rv__state_redirects_in_vain(actor, fact);
+        ret->body = actor->frame.body;
+        ret->attempt = fact->attempt;
+        return ret->target != NULL;
+    }
+    if (fact->kind == FACT_STEP_FAILED && actor->step.attempt > 0)
+        ret->attempt = actor->step.attempt;
+    return only_log_tells(actor, fact, &ret->body);
+}
+
 int rv__facts_note_failure(struct rv__facts *facts, const struct rv__cell *cell,
                            const struct rv__fact *fact)
 {
-    const struct rv__body *body;
+    struct rv__logged_failure said = { .node = NULL };
+    bool redirect = fact->kind == FACT_BODY_ENDED && fact->next == NEXT_REDIRECT;
     if (fact->kind != FACT_STEP_FAILED && fact->kind != FACT_NODE_FAILED &&
-        fact->kind != FACT_EVAL_FAILED)
+        fact->kind != FACT_EVAL_FAILED && !redirect)
         return RV_OK;
     const struct rv__actor *actor = rv__cell_find(cell, fact->actor);
     assert(actor != NULL);
-    if (!only_log_tells(actor, fact, &body))
+    if (!only_logged(cell, actor, fact, &said))
         return RV_OK;
     if (facts->logged_failure_count == facts->logged_failure_cap) {
         size_t cap = facts->logged_failure_cap ? facts->logged_failure_cap * 2 : 4;
@@ -625,13 +643,9 @@ int rv__facts_note_failure(struct rv__facts *facts, const struct rv__cell *cell,
         facts->logged_failures = more;
         facts->logged_failure_cap = cap;
     }
-    struct rv__logged_failure *failure = &facts->logged_failures[facts->logged_failure_count++];
-    bool attempted = fact->kind == FACT_STEP_FAILED && actor->step.attempt > 0;
-    *failure = (struct rv__logged_failure){ .node = cell->plan->nodes[fact->node],
-                                            .body = body,
-                                            .attempt = attempted ? actor->step.attempt : 1,
-                                            .error = rv__blob_ref(fact->error) };
-    (void)rv__actor_vector(actor, failure->vector);
+    said.error = rv__blob_ref(fact->error);
+    (void)rv__actor_vector(actor, said.vector);
+    facts->logged_failures[facts->logged_failure_count++] = said;
     return RV_OK;
 }
 

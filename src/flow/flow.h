@@ -293,10 +293,13 @@ struct rv__facts {
     uint32_t said[FACT_KINDS]; /* how many of each kind */
 };
 
-/* A failure that changes nothing, so that it appears only in the log: of a handler, or of a detached child. */
+/* A failure that appears only in the log, because it changes nothing: of a handler, or of a detached child; or a
+ * redirect that starts nothing, because its target is running. */
 struct rv__logged_failure {
     const struct rv__node *node; /* what failed; */
-    const struct rv__body *body; /* in which detached child; NULL: it is a handler */
+    const struct rv__body
+        *body; /* in which detached child, or which state; NULL: it is a handler */
+    const struct rv__body *target; /* of a redirect; else NULL */
     int64_t vector[RV__PLAN_MAX_DEPTH];
     int attempt;
     struct rv__blob *error; /* held */

@@ -520,6 +520,15 @@ int rv__state_attempt(const struct rv__actor *frame)
     return frame->owner->sup.schedule->slots[frame->frame.body->index].attempt + 1;
 }
 
+const struct rv__body *rv__state_redirects_in_vain(const struct rv__actor *frame,
+                                                   const struct rv__fact *fact)
+{
+    const struct rv__actor *sup = frame->owner;
+    bool runs = fact->next == NEXT_REDIRECT &&
+                sup->sup.schedule->slots[fact->to - 1].phase == RUNNING;
+    return runs ? &sup->node->bodies[fact->to - 1] : NULL;
+}
+
 /* ------------------------------------------------------------------------ what is left --- */
 
 static bool has_begun(const struct rv__actor *sup)

@@ -187,6 +187,7 @@ static const struct {
     { "\"at\"", as_int, TO(at_ms) },
     { "\"x\"", as_int, TO(index) },
     { "\"g\"", as_int, TO(generation) },
+    { "\"limit\"", as_int, TO(limit) },
     { "\"w\"", as_which, TO(which) },
     { "\"to\"", as_which, TO(to) },
     { "\"next\"", as_next, TO(next) },

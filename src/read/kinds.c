@@ -1,20 +1,23 @@
 /* kinds.c: the table of node kinds for readers. */
 #include "read/kinds.h"
 
-static int64_t one_place(const struct rv__node *node)
+static int64_t one_place(const struct rv__node *node, int64_t limit)
 {
     (void)node;
+    (void)limit;
     return 1;
 }
 
-static int64_t no_bound(const struct rv__node *node)
+static int64_t no_bound(const struct rv__node *node, int64_t limit)
 {
     (void)node;
+    (void)limit;
     return 0;
 }
 
-static int64_t foreach_places(const struct rv__node *node)
+static int64_t foreach_places(const struct rv__node *node, int64_t limit)
 {
+    (void)limit;
     return node->foreach.parallel ? node->foreach.concurrency : 1;
 }
 
@@ -36,9 +39,9 @@ static bool sequence_cancels(const struct rv__node *node, bool failed)
     return failed;
 }
 
-static int64_t stage_places(const struct rv__node *node)
+static int64_t stage_places(const struct rv__node *node, int64_t limit)
 {
-    return node->stage.concurrency;
+    return limit > 0 ? limit : node->stage.concurrency;
 }
 
 /* An abort of a detached stage cancels; a final state lets running attempts finish. */

@@ -43,6 +43,7 @@ struct rv__read_fact {
     uint32_t which, to; /* the number of a state + 1; 0: none given */
     int next, decision; /* enum rv__next, enum rv__decision */
     int64_t left;       /* run.resumed: suspensions that are left */
+    int64_t limit;      /* run.started: attempts at once in each of its stages; 0: as in its plan */
     int eval, status;   /* -1: none given */
     bool hard, suspect, blame, crash;
     struct rv__str result, state, error, name; /* JSON; none */
@@ -186,7 +187,8 @@ struct rv__trace {
         uint32_t at;             /* the node, or the last attempt of the state; 0: none */
     } * suspended;
     uint32_t suspended_count, suspended_cap;
-    bool failed; /* its sequence has failed: by a top-level node, or it was ended early */
+    int64_t limit; /* of the run: attempts at once in each of its stages; 0: as in its plan */
+    bool failed;   /* its sequence has failed: by a top-level node, or it was ended early */
     /* Called for each step that a fact also cancels, and for the node that an abort fails: the fact does not name
      * these. May be NULL. */
     void (*along)(void *arg, const struct rv__trace *trace, uint32_t node, enum rv__status status);

@@ -399,7 +399,7 @@ static int misfit(const struct rv__read_fact *fact, rv_error *err)
 static bool is_full(const struct rv__trace *t, uint32_t sup)
 {
     const struct rv__node *node = plan_node(t, sup);
-    int64_t places = rv__read_kind(node)->places(node);
+    int64_t places = rv__read_kind(node)->places(node, t->limit);
     return places > 0 && t->at[sup].active >= places;
 }
 
@@ -605,6 +605,7 @@ static int run_started(struct rv__trace *t, const struct rv__read_fact *fact, rv
     t->at[root].iteration = -1;
     t->at[root].status = STATUS_RUNNING;
     t->at[root].started_ms = t->at[root].ready_ms = fact->at_ms;
+    t->limit = fact->limit;
     return RV_OK;
 }
 

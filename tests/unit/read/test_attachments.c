@@ -178,6 +178,35 @@ static void each_attempt_has_a_log_of_its_own(void **state)
     }
 }
 
+static void a_redirect_to_a_running_state_is_a_warning_in_the_log(void **state)
+{
+    struct rig *rig = *state;
+    size_t found = 0;
+    rig_open(rig, NULL);
+    atomic_store(&failures, 1);
+    atomic_store(&held, true);
+    put_stages(rig, STATE("b", "waits", "'priority':200,") "," STATE(
+                        "a", "second_time", "'maxRetry':1,'onFailure':'b',"));
+    rig_run(rig, "m", "r1", NULL);
+    for (int i = 0; i < 40000 && found == 0; i++) {
+        rv_log_list *list = NULL;
+        assert_int_equal(rv_logs(rig->engine, "r1",
+                                 RV_LOG_QUERY(.step = "a", .attempt = 1, .level = RV_WARN), &list,
+                                 &rig->err),
+                         RV_OK);
+        found = list->count;
+        if (found > 0)
+            assert_string_equal(list->lines[0].message,
+                                "'b' is running already: on_failure does not start it again");
+        rv_log_list_free(list);
+        usleep(500);
+    }
+    atomic_store(&held, false);
+    assert_int_equal(found, 1);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    expect(rig, "r1", NULL, "a#0 errored not yet;b#0 finished ;a#1 finished worked;");
+}
+
 static void a_stage_begun_anew_supersedes_what_it_left(void **state)
 {
     struct rig *rig = *state;
@@ -289,6 +318,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         RIG_TEST(each_attempt_of_each_state_leaves_one),
         RIG_TEST(each_attempt_has_a_log_of_its_own),
+        RIG_TEST(a_redirect_to_a_running_state_is_a_warning_in_the_log),
         RIG_TEST(a_stage_begun_anew_supersedes_what_it_left),
         RIG_TEST(what_has_not_ended_is_told_from_the_journal),
         RIG_TEST(a_long_result_is_read_where_it_is),
