@@ -898,8 +898,9 @@ typedef struct rv_query {
 RV_API void rv_query_init(rv_query *query);
 
 /* Inputs may be long, so a list has only the beginning of each: RV_LIST_INPUT_BYTES at most, cut between two
- * characters. rv_query.run_id and rv_state() give the whole input of one run. */
-enum { RV_LIST_INPUT_BYTES = 1024 };
+ * characters. rv_query.run_id and rv_state() give the whole input of one run. Likewise a list has only the oldest
+ * RV_LIST_SUSPENSIONS suspensions of a run; rv_state() has all. */
+enum { RV_LIST_INPUT_BYTES = 1024, RV_LIST_SUSPENSIONS = 100 };
 typedef struct rv_run_list {
     size_t count;
     const rv_run_state *runs; /* without results */

@@ -155,7 +155,7 @@ static int describe(struct rv__call *call, struct rv__run *run)
     call->row.rerun_of = keep_text(call, rv__blob_str(run->rerun_of));
     call->row.waiting = rv__cell_waits_for_somebody(run->cell);
     call->row.suspensions = call->texts.len;
-    rc = rv__cell_suspensions(run->cell, &call->texts, &call->err);
+    rc = rv__cell_suspensions(run->cell, SIZE_MAX, &call->texts, &call->err);
     if (rc < 0)
         return rc;
     rv__buf_char(&call->texts, '\0');

@@ -78,7 +78,7 @@ static void fill_answered(const struct rv__run *run, struct rv__str *answered)
 static struct rv__str suspensions_of(struct rv__run *run)
 {
     rv__buf_reset(&run->suspensions);
-    if (rv__cell_suspensions(run->cell, &run->suspensions, NULL) < 0)
+    if (rv__cell_suspensions(run->cell, RV_LIST_SUSPENSIONS, &run->suspensions, NULL) < 0)
         rv__buf_reset(&run->suspensions);
     return run->suspensions.len > 0 ? rv__buf_view(&run->suspensions) : (struct rv__str){ NULL, 0 };
 }

@@ -311,6 +311,29 @@ static void tell_suspension(const rv_run_state *run, struct rv__str one, rv__lif
     rv__arena_done(&arena);
 }
 
+static void tell_suspensions(const rv_run_state *run, rv__life_told *told, void *arg)
+{
+    struct rv__str all = rv__str(run->suspensions), one;
+    struct rv__json_iter it;
+    if (all.len == 0 || rv__json_type(all) != RV__JSON_ARRAY)
+        return;
+    rv__json_iter_init(&it, all);
+    while (rv__json_next(&it, NULL, &one))
+        tell_suspension(run, one, told, arg);
+}
+
+/* A list may not have all of them. */
+static void tell_run(rv_engine *e, const rv_run_state *listed, rv__life_told *told, void *arg)
+{
+    rv_run_state *whole = NULL;
+    bool some = *listed->suspensions == '[' &&
+                rv__json_count(rv__str(listed->suspensions)) >= RV_LIST_SUSPENSIONS;
+    if (some && rv_state(e, listed->run_id, &whole, NULL) < 0)
+        return; /* it is gone, or the engine closes */
+    tell_suspensions(whole != NULL ? whole : listed, told, arg);
+    rv_run_state_free(whole);
+}
+
 void rv__life_undecided(rv_engine *e, rv__life_told *told, void *arg)
 {
     char cursor[RV_RUN_ID_SIZE + 32] = "";
@@ -321,15 +344,8 @@ void rv__life_undecided(rv_engine *e, rv__life_told *told, void *arg)
                              .cursor = cursor[0] != '\0' ? cursor : NULL),
                     &list, NULL) < 0)
             return; /* it closes, or cannot be read: the feed says so */
-        for (size_t i = 0; i < list->count; i++) {
-            struct rv__str all = rv__str(list->runs[i].suspensions), one;
-            struct rv__json_iter it;
-            if (all.len == 0 || rv__json_type(all) != RV__JSON_ARRAY)
-                continue;
-            rv__json_iter_init(&it, all);
-            while (rv__json_next(&it, NULL, &one))
-                tell_suspension(&list->runs[i], one, told, arg);
-        }
+        for (size_t i = 0; i < list->count; i++)
+            tell_run(e, &list->runs[i], told, arg);
         snprintf(cursor, sizeof cursor, "%s", list->next);
         rv_run_list_free(list);
     } while (cursor[0] != '\0');

@@ -395,6 +395,8 @@ void rv__cell_free(struct rv__cell *cell)
     rv__blob_unref(cell->input);
     rv__blob_unref(cell->error);
     rv__suspensions_clear(cell);
+    rv__index_done(&cell->suspended_what);
+    rv__index_done(&cell->suspended_paths);
     rv__free(cell->table);
     rv__free(cell);
 }

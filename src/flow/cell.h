@@ -17,6 +17,7 @@
 #ifndef RV_FLOW_CELL_H
 #define RV_FLOW_CELL_H
 
+#include "base/index.h"
 #include "flow/flow.h"
 
 struct rv__actor;
@@ -100,10 +101,12 @@ enum rv__park {
 
 /* One thing that somebody has to decide about. */
 struct rv__suspension {
-    struct rv__suspension *prev, *next; /* of the run, oldest first */
-    struct rv__suspension *same;        /* the next of the same actor */
-    struct rv__actor *actor;            /* a pill, or a stage; NULL: the run as a whole */
-    uint32_t which;                     /* of a stage: the state + 1; 0: none */
+    struct rv__suspension *prev, *next;           /* of the run, oldest first */
+    struct rv__suspension *same_prev, *same_next; /* of the same actor */
+    struct rv__index_entry by_what, by_path;      /* the second only if the cell has that index */
+    uint64_t number;                              /* the older, the smaller */
+    struct rv__actor *actor;                      /* a pill, or a stage; NULL: the run as a whole */
+    uint32_t which;                               /* of a stage: the state + 1; 0: none */
     int64_t since_ms;
     struct rv__blob *why;
 };
@@ -261,7 +264,10 @@ struct rv__cell {
     struct rv__actor *root;                /* the outermost frame; NULL before and after */
     struct rv__actor *shades, *last_shade; /* of detached blocks, in order of birth */
     struct rv__suspension *suspended, *last_suspended; /* what is to be decided, oldest first */
-    struct rv__entry *results;                         /* the outermost scope after the end */
+    struct rv__index suspended_what, suspended_paths;  /* the same, by actor and state; by path, */
+    bool knows_paths;                                  /* as soon as somebody has asked for one */
+    uint64_t suspensions_ever;
+    struct rv__entry *results; /* the outermost scope after the end */
 
     struct rv__list todo, ends, ready[LANES], range[LANES];
     uint64_t arrivals;                    /* in ready and range, ever */
@@ -304,6 +310,11 @@ bool rv__actor_waiting(const struct rv__actor *actor); /* it has a timer */
 int rv__suspension_add(struct rv__cell *cell, struct rv__actor *actor, uint32_t which,
                        int64_t since_ms, struct rv__blob *why);
 void rv__suspension_remove(struct rv__cell *cell, struct rv__suspension *suspension);
+/* The one at this path (the oldest, if several have it); *ret is NULL if there is none. */
+int rv__suspension_at(struct rv__cell *cell, struct rv__str path, struct rv__suspension **ret);
+/* How many there are; and of them below this actor, itself included. */
+int64_t rv__suspension_count(const struct rv__cell *cell);
+int64_t rv__suspensions_below(const struct rv__actor *actor);
 struct rv__suspension *rv__suspension_find(const struct rv__cell *cell,
                                            const struct rv__actor *actor, uint32_t which);
 /* Is it suspended as a whole? Then nothing goes on. */

@@ -448,11 +448,13 @@ static void list_paths(const struct rv__cell *cell, char *text, size_t room)
 {
     size_t len = 0;
     text[0] = '\0';
-    for (const struct rv__suspension *one = cell->suspended; one != NULL; one = one->next) {
+    bool more = true;
+    for (const struct rv__suspension *one = cell->suspended; one != NULL && more; one = one->next) {
         struct rv__buf path;
         rv__buf_init(&path, SIZE_MAX / 8); /* bounded by the plan */
         rv__suspension_path(one, &path);
-        if (rv__buf_err(&path, NULL) == RV_OK && len + path.len + sizeof ", …" < room)
+        more = rv__buf_err(&path, NULL) == RV_OK && len + path.len + sizeof ", …" < room;
+        if (more)
             len += (size_t)snprintf(text + len, room - len, "%s%.*s", len > 0 ? ", " : "",
                                     RV__ARG(rv__buf_view(&path)));
         rv__buf_done(&path);
@@ -460,8 +462,8 @@ static void list_paths(const struct rv__cell *cell, char *text, size_t room)
 }
 
 /* What the decision is about. */
-static int find_decided(const struct rv__cell *cell, struct rv__str path,
-                        struct rv__suspension **ret, rv_error *err)
+static int find_decided(struct rv__cell *cell, struct rv__str path, struct rv__suspension **ret,
+                        rv_error *err)
 {
     char names[160];
     bool said = path.len > 0;
@@ -469,20 +471,11 @@ static int find_decided(const struct rv__cell *cell, struct rv__str path,
         *ret = cell->suspended;
         return RV_OK;
     }
-    for (struct rv__suspension *one = cell->suspended; said && one != NULL; one = one->next) {
-        struct rv__buf buf;
-        rv__buf_init(&buf, SIZE_MAX / 8); /* bounded by the plan */
-        rv__suspension_path(one, &buf);
-        int rc = rv__buf_err(&buf, err);
-        bool is = rc == RV_OK && rv__str_eq(rv__buf_view(&buf), path);
-        rv__buf_done(&buf);
-        if (rc < 0)
-            return rc;
-        if (is) {
-            *ret = one;
-            return RV_OK;
-        }
-    }
+    *ret = NULL;
+    if (said && rv__suspension_at(cell, path, ret) < 0)
+        return rv__nomem(err);
+    if (*ret != NULL)
+        return RV_OK;
     list_paths(cell, names, sizeof names);
     if (said)
         return rv__fail(err, RV_ESTATE, "nothing at '%.60s' waits for a decision; these do: %s",
@@ -494,14 +487,8 @@ static int find_decided(const struct rv__cell *cell, struct rv__str path,
 static int64_t left_after(const struct rv__cell *cell, const struct rv__suspension *decided,
                           enum rv__decision decision)
 {
-    int64_t left = 0;
-    for (const struct rv__suspension *one = cell->suspended; one != NULL; one = one->next) {
-        const struct rv__actor *above = decision == DECISION_RESTART ? one->actor : NULL;
-        while (above != NULL && above != decided->actor)
-            above = above->owner;
-        left += one != decided && above == NULL;
-    }
-    return left;
+    return rv__suspension_count(cell) -
+           (decision == DECISION_RESTART ? rv__suspensions_below(decided->actor) : 1);
 }
 
 /* The error that an abort fails the run with: where it was decided, if that was a state; else at the top. */

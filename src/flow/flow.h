@@ -533,10 +533,11 @@ struct rv__str rv__cell_failed_step(const struct rv__cell *cell); /* an alias; n
  * any error of a node or a run. */
 struct rv__str rv__cell_failed_path(const struct rv__cell *cell);
 struct rv__str rv__error_path(struct rv__str error);
-/* Why it is suspended, the first reason: raw JSON; none. All suspensions, as
+/* Why it is suspended, the first reason: raw JSON; none. The oldest suspensions, `most` of them, as
  * [{"path"?, "reason", "since", "actions"}], oldest first; nothing is appended if there are none. RV_ENOMEM. */
 struct rv__str rv__cell_suspension(const struct rv__cell *cell);
-int rv__cell_suspensions(const struct rv__cell *cell, struct rv__buf *out, rv_error *err);
+int rv__cell_suspensions(const struct rv__cell *cell, size_t most, struct rv__buf *out,
+                         rv_error *err);
 size_t rv__cell_actors(const struct rv__cell *cell);   /* active ones */
 uint64_t rv__cell_stale(const struct rv__cell *cell);  /* messages dropped */
 size_t rv__cell_bytes(const struct rv__cell *cell);    /* approximate memory of the cell */

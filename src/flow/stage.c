@@ -40,6 +40,7 @@ enum { WORDS = (RV__PRIORITY_MAX + 64) / 64 };
 
 struct rv__schedule {
     uint32_t count, settled, stuck, suspended;
+    uint32_t stuck_from;   /* none before it is stuck */
     int64_t limit;         /* attempts at once; 0: as many as there are */
     uint32_t ready;        /* in the heap */
     bool drained;          /* a final state has completed */
@@ -102,6 +103,8 @@ static void set_phase(struct rv__actor *sup, uint32_t i, enum phase to)
     s->stuck += (to == STUCK) - (from == STUCK);
     s->suspended += (to == SUSPENDED) - (from == SUSPENDED);
     s->slots[i].phase = (uint8_t)to;
+    if (to == STUCK && (s->stuck == 1 || i < s->stuck_from))
+        s->stuck_from = i;
     if (from == READY)
         heap_pop(sup);
     if (to == READY)
@@ -266,7 +269,7 @@ static int tell_stuck(struct rv__turn *turn, struct rv__actor *sup, rv_error *er
 {
     const struct rv__schedule *s = sup->sup.schedule;
     int64_t vector[RV__PLAN_MAX_DEPTH];
-    uint32_t i = 0;
+    uint32_t i = s->stuck_from;
     while (s->slots[i].phase != STUCK)
         i++;
     const struct rv__child *child = &sup->sup.inner->children[i];
@@ -993,12 +996,15 @@ static bool sound(const struct rv__actor *sup, int64_t frames)
         if (slot->phase == WAITING &&
             s->slots[state_of(sup, i)->on_failure].phase == SETTLED) /* nobody would wake it */
             return false;
-        if ((slot->phase >= STUCK && child->status == STATUS_PENDING) ||
-            (slot->phase == SUSPENDED) != (rv__suspension_find(NULL, sup, i + 1) != NULL))
+        if (slot->phase >= STUCK && child->status == STATUS_PENDING)
             return false;
     }
-    for (const struct rv__suspension *one = sup->suspensions; one != NULL; one = one->same)
+    /* None is there twice: so each that is suspended has one. */
+    for (const struct rv__suspension *one = sup->suspensions; one != NULL; one = one->same_next) {
         suspensions++;
+        if (one->which == 0 || s->slots[one->which - 1].phase != SUSPENDED)
+            return false;
+    }
     for (const struct rv__actor *f = sup->child; f != NULL; f = f->next) {
         if (!f->is_frame || f->node != sup->node)
             return false;

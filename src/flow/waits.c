@@ -85,7 +85,7 @@ static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct 
 static void decisions_of(const struct rv__actor *a,
                          void (*waits)(void *arg, const struct rv__wait *wait), void *arg)
 {
-    for (const struct rv__suspension *one = a->suspensions; one != NULL; one = one->same) {
+    for (const struct rv__suspension *one = a->suspensions; one != NULL; one = one->same_next) {
         struct rv__wait wait = { .kind = WAIT_DECISION,
                                  .actor = a->id,
                                  .node = rv__actor_about(a),

@@ -426,7 +426,7 @@ static int wrap_up(struct rv__import *im, struct rv__store_write *ret, rv_error 
                    over ? "the run has ended, and \"completedAt\" is 0"
                         : "the run has not ended, and has a \"completedAt\"");
     rv__buf_reset(&im->suspensions);
-    rc = rv__cell_suspensions(im->cell, &im->suspensions, err);
+    rc = rv__cell_suspensions(im->cell, RV_LIST_SUSPENSIONS, &im->suspensions, err);
     if (rc < 0)
         return rc;
     im->touch = (struct rv__store_touch){

@@ -3,6 +3,9 @@
  * src/flow/stage.c and suspend.c. */
 #include "unit/flow/script.h"
 
+#include "base/json.h"
+#include "flow/cell.h"
+
 #define STATE(alias, more)   "{'alias':'" alias "'," more "'agent':" S("f") "}"
 #define STAGE(alias, states) "{'type':'stage','alias':'" alias "','states':[" states "]}"
 #define POOL(alias, n, states) \
@@ -35,7 +38,7 @@ static void expect_suspensions(struct rig *rig, const char *json)
 {
     struct rv__buf out;
     rv__buf_init(&out, 1u << 20);
-    assert_int_equal(rv__cell_suspensions(rig->cell, &out, NULL), RV_OK);
+    assert_int_equal(rv__cell_suspensions(rig->cell, SIZE_MAX, &out, NULL), RV_OK);
     if (strstr(out.text != NULL ? out.text : "", json) == NULL)
         fail_msg("%s is not in %s", json, out.text != NULL ? out.text : "nothing");
     rv__buf_done(&out);
@@ -563,6 +566,64 @@ static void several_states_may_be_suspended_at_once(void **state)
     rig_free(rig);
 }
 
+/* How many allocations a decision needs: it is tried with one more each time, and changes nothing until it has
+ * them all. */
+static int64_t cost_of_decision(struct rig *rig, const char *path)
+{
+    struct rv__facts facts;
+    struct rv__msg msg = { .kind = MSG_SKIP, .now_ms = 1, .name = rv__str(path) };
+    int rc = RV_ENOMEM;
+    int64_t n = 0;
+    rv__facts_init(&facts);
+    for (; rc == RV_ENOMEM; n++) {
+        rv__test_fail_alloc_after((long)n);
+        rc = rv__flow_send(rig->cell, &msg, &facts, NULL);
+    }
+    rv__test_fail_alloc_after(-1);
+    assert_int_equal(rc, RV_OK);
+    rv__facts_done(&facts);
+    return n;
+}
+
+static void deciding_one_of_many_costs_as_much_as_one_of_few(void **state)
+{
+    enum { FEW = 20, TIMES = 10 };
+    int64_t cost[2];
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        int count = round == 0 ? FEW : FEW * TIMES;
+        char items[FEW * TIMES * 4 + 3] = "[0", path[80];
+        struct rig *rig = rig_of(
+            "{'type':'forEach','alias':'e','items':[1],'parallel':true,'run':[" STAGE(
+                "g", STATE("a", "'critical':true,")) "]}",
+            NULL);
+        for (int i = 1; i < count; i++)
+            strcat(items, ",0");
+        strcat(items, "]");
+        rig_done(rig, "e?items", items);
+        for (int i = 0; i < count; i++) {
+            snprintf(path, sizeof path, "e:iter%d:node0:g:a", i);
+            rig_fail(rig, path, "no");
+        }
+        rig_expect(rig, RUN_SUSPENDED, NULL);
+        assert_int_equal(rv__suspension_count(rig->cell), count);
+        (void)cost_of_decision(rig, "e:iter1:node0:g:a"); /* the first that asks for a path */
+        assert_int_equal(rv__suspension_count(rig->cell), count - 1);
+        snprintf(path, sizeof path, "e:iter%d:node0:g:a", count - 1);
+        cost[round] = cost_of_decision(rig, path);
+        assert_int_equal(rv__suspension_count(rig->cell), count - 2);
+
+        struct rv__buf row; /* what a list shows is bounded */
+        rv__buf_init(&row, SIZE_MAX / 8);
+        assert_int_equal(rv__cell_suspensions(rig->cell, 3, &row, NULL), RV_OK);
+        assert_int_equal(rv__json_count(rv__buf_view(&row)), 3);
+        rv__buf_done(&row);
+        rig_free(rig);
+    }
+    if (cost[1] > cost[0] + 2)
+        fail_msg("of %d: %d allocations; of %d: %d", FEW, (int)cost[0], FEW * TIMES, (int)cost[1]);
+}
+
 static void a_poison_pill_in_a_state_is_decided_by_its_own_path(void **state)
 {
     (void)state;
@@ -705,6 +766,7 @@ int main(void)
         RIG_TEST(abort_fails_the_run_at_the_state_and_the_rest_is_skipped),
         RIG_TEST(restart_stage_supersedes_its_results_and_runs_it_again),
         RIG_TEST(several_states_may_be_suspended_at_once),
+        cmocka_unit_test(deciding_one_of_many_costs_as_much_as_one_of_few),
         RIG_TEST(a_poison_pill_in_a_state_is_decided_by_its_own_path),
         RIG_TEST(a_timeout_takes_a_suspension_below_it_along),
         RIG_TEST(a_final_success_drains_the_pool_and_skips_what_is_left),

@@ -169,7 +169,7 @@ static inline struct rv__str zoo_suspended(struct rig *rig, uint64_t *dice)
     struct rv__str one, json = { NULL, 0 };
     size_t count = 0;
     rv__buf_init(&all, 1u << 24);
-    if (rv__cell_suspensions(rig->cell, &all, NULL) == RV_OK && all.len > 0) {
+    if (rv__cell_suspensions(rig->cell, SIZE_MAX, &all, NULL) == RV_OK && all.len > 0) {
         rv__json_iter_init(&it, rv__buf_view(&all));
         while (rv__json_next(&it, NULL, &one)) {
             struct rv__str found;

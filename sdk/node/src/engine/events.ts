@@ -4,6 +4,8 @@ import { isLifecycle, lifecycleOf, suspensionOf, type LifecycleEvent, type Lifec
 
 const RETRY_FIRST_MS = 100;
 const RETRY_MOST_MS = 5000;
+/** How many suspensions a list has of each run: RV_LIST_SUSPENSIONS. */
+const LISTED_SUSPENSIONS = 100;
 
 /** One committed change. `kind` says which: `run.completed`, `step.started`, … */
 export interface RivalEvent {
@@ -152,6 +154,15 @@ export class EventFeed {
     }
   }
 
+  /** All of them: a list of runs has no more than the oldest hundred of each. */
+  private async suspensionsOf(run: { runId: string; suspensions?: Suspension[] }): Promise<Suspension[]> {
+    if ((run.suspensions ?? []).length < LISTED_SUSPENSIONS) return run.suspensions ?? [];
+    const whole = (await this.api.request("GET", `api/v1/runs/${encodeURIComponent(run.runId)}`)) as {
+      suspensions?: Suspension[];
+    };
+    return whole.suspensions ?? [];
+  }
+
   /** Tell one that has come what is undecided by now, in whatever process it came up. */
   private async recall(id: string): Promise<void> {
     try {
@@ -163,7 +174,7 @@ export class EventFeed {
           nextCursor: string | null;
         };
         for (const run of page.runs)
-          for (const one of run.suspensions ?? []) {
+          for (const one of await this.suspensionsOf(run)) {
             const listener = this.listeners.get(id);
             if (listener?.kind !== "suspend") return;
             this.call(listener.handler, suspensionOf(run, one));
