@@ -2,14 +2,16 @@
 #include "base/error.h"
 #include "define/tree.h"
 
-int rv__define_json(const char *file, struct rv__buf *out, rv_error *err)
+static int as_json(const char *file, const struct rv__str *text, struct rv__buf *out, rv_error *err)
 {
     struct rv__arena arena;
     struct rv__source source = { .file = rv__str(file) };
     struct rv__problems problems = { .arena = &arena };
     struct rv__tree *tree = NULL;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the size of the file */
-    int rc = rv__source_read(file, &arena, &source.text);
+    if (text != NULL)
+        source.text = *text;
+    int rc = text != NULL ? RV_OK : rv__source_read(file, &arena, &source.text);
     if (rc == RV_OK)
         rc = rv__tree_read(&source, &arena, &problems, &tree);
     if (rc < 0 || problems.rc < 0) {
@@ -25,4 +27,14 @@ int rv__define_json(const char *file, struct rv__buf *out, rv_error *err)
     }
     rv__arena_done(&arena);
     return rc;
+}
+
+int rv__define_json(const char *file, struct rv__buf *out, rv_error *err)
+{
+    return as_json(file, NULL, out, err);
+}
+
+int rv__define_text_json(struct rv__str text, const char *file, struct rv__buf *out, rv_error *err)
+{
+    return as_json(file, &text, out, err);
 }

@@ -132,6 +132,8 @@ bool rv__define_sees(const struct rv__plan *plan, const struct rv__node *node, b
 /* Convert a YAML or JSON file that is not a workflow, a configuration, to JSON text. Errors: RV_EINVAL: the first
  * error, with file and line; RV_ENOMEM; the limit of `out`. */
 int rv__define_json(const char *file, struct rv__buf *out, rv_error *err);
+/* The same of a text; `file` is for messages. */
+int rv__define_text_json(struct rv__str text, const char *file, struct rv__buf *out, rv_error *err);
 
 /* A plan for people: as a tree, and as a Mermaid flowchart. Appended to `out`, which remembers a failure. */
 void rv__plan_render_text(const struct rv__plan *plan, struct rv__buf *out);

@@ -249,7 +249,9 @@ bool rv__lower_nested(struct rv__lowering *l, struct rv__spot *spot, const struc
 struct tool_form {
     const struct rv__tree *at;
     struct rv__str server, tool; /* of an MCP server; "*": all of them */
-    struct rv__str workflow;     /* or this */
+    struct rv__str workflow;     /* or this; */
+    struct rv__str own;          /* or one that needs no server; */
+    struct rv__str skill;        /* or this folder */
     struct rv__str name;         /* what the model calls it */
     bool approve;
     const struct rv__tree *timeout, *max_attempts;
@@ -273,6 +275,23 @@ static bool split_tool(struct rv__str text, struct tool_form *form)
     return true;
 }
 
+static bool take_own(struct rv__str text, struct tool_form *form)
+{
+    if (rv__own_tool_find(text) == OWN_TOOLS)
+        return false;
+    form->own = text;
+    return true;
+}
+
+static bool take_skill(const struct rv__tree *folder, struct tool_form *form)
+{
+    const struct rv__tree *real = rv__tree_real(folder);
+    if (real->kind != TREE_STRING || real->text.len == 0)
+        return false;
+    form->skill = real->text;
+    return true;
+}
+
 static bool find_workflow(struct rv__lowering *l, const struct rv__tree *value,
                           struct tool_form *form)
 {
@@ -291,16 +310,16 @@ static bool find_workflow(struct rv__lowering *l, const struct rv__tree *value,
     return true;
 }
 
-/* {tool: "server/tool" | workflow: name, name?, approve?, timeout?, maxAttempts?} */
+/* {tool: "server/tool" | workflow: name | skill: folder, name?, approve?, timeout?, maxAttempts?} */
 static bool read_tool_map(struct rv__lowering *l, const struct rv__tree *map,
                           struct tool_form *form)
 {
-    static const char *const keys[] = { "tool",    "workflow", "name",
+    static const char *const keys[] = { "tool",    "workflow", "skill",      "name",
                                         "approve", "timeout",  "maxAttempts" };
     enum { KEYS = sizeof keys / sizeof *keys };
     const struct rv__tree *tool = rv__form_get(map, "tool"),
                           *workflow = rv__form_get(map, "workflow"),
-                          *name = rv__form_get(map, "name"),
+                          *skill = rv__form_get(map, "skill"), *name = rv__form_get(map, "name"),
                           *approve = rv__form_get(map, "approve");
     for (const struct rv__tree *child = map->first; child != NULL; child = child->next) {
         struct rv__key_room room;
@@ -316,17 +335,21 @@ static bool read_tool_map(struct rv__lowering *l, const struct rv__tree *map,
     }
     form->timeout = rv__form_get(map, "timeout");
     form->max_attempts = rv__form_get(map, "maxAttempts");
-    bool right = (tool != NULL) != (workflow != NULL) &&
+    bool right = (tool != NULL) + (workflow != NULL) + (skill != NULL) == 1 &&
                  (name == NULL || rv__tree_real(name)->kind == TREE_STRING) &&
                  (approve == NULL || rv__tree_real(approve)->kind == TREE_BOOL) &&
                  (workflow == NULL || (form->timeout == NULL && form->max_attempts == NULL));
     if (right && tool != NULL)
         right = rv__tree_real(tool)->kind == TREE_STRING &&
-                split_tool(rv__tree_real(tool)->text, form);
+                (take_own(rv__tree_real(tool)->text, form) ||
+                 split_tool(rv__tree_real(tool)->text, form));
+    if (right && skill != NULL)
+        right = take_skill(skill, form);
     if (!right) {
         rv__problem_add(l->problems, l->source, form->at->at,
                         "a tool of a chat is { tool: server/tool, name?, approve?, timeout?, "
-                        "maxAttempts? } or { workflow: name, name?, approve? }");
+                        "maxAttempts? }, the same with skill: folder, or { workflow: name, name?, "
+                        "approve? }");
         return false;
     }
     if (name != NULL)
@@ -335,18 +358,38 @@ static bool read_tool_map(struct rv__lowering *l, const struct rv__tree *map,
     return workflow == NULL || find_workflow(l, workflow, form);
 }
 
-static bool read_tool(struct rv__lowering *l, const struct rv__tree *child, struct tool_form *form)
+static bool read_tool(struct rv__lowering *l, const struct rv__tree *child, bool skill,
+                      struct tool_form *form)
 {
     const struct rv__tree *real = rv__tree_real(child);
     form->at = child;
     if (real->kind == TREE_MAP)
         return read_tool_map(l, real, form);
+    if (skill && take_skill(child, form))
+        return true;
+    if (skill) {
+        rv__problem_add(l->problems, l->source, child->at, "a skill is the folder of its SKILL.md");
+        return false;
+    }
     if (real->kind == TREE_STRING)
-        return split_tool(real->text, form) || find_workflow(l, child, form);
-    rv__problem_add(l->problems, l->source, child->at,
-                    "a tool of a chat is the name of a workflow, or its file, or server/tool of an "
-                    "MCP server");
+        return take_own(real->text, form) || split_tool(real->text, form) ||
+               find_workflow(l, child, form);
+    rv__problem_add(
+        l->problems, l->source, child->at,
+        "a tool of a chat is the name of a workflow, or its file, server/tool of an MCP "
+        "server, or one of ours, as context_logs_tail");
     return false;
+}
+
+/* "pdf" of "./skills/pdf/". */
+static struct rv__str last_part(struct rv__str path)
+{
+    while (path.len > 1 && path.at[path.len - 1] == '/')
+        path.len--;
+    for (size_t i = path.len; i > 0; i--)
+        if (path.at[i - 1] == '/')
+            return (struct rv__str){ path.at + i, path.len - i };
+    return path;
 }
 
 /* What the model calls it, where that is not said: the tool's own name, with _ for what is no letter of names. */
@@ -355,6 +398,8 @@ static void put_tool_name(struct rv__lowering *l, const struct tool_form *form)
     bool all = rv__str_is(form->tool, "*");
     struct rv__str from = !rv__str_none(form->name)       ? form->name
                           : !rv__str_none(form->workflow) ? form->workflow
+                          : !rv__str_none(form->own)      ? form->own
+                          : !rv__str_none(form->skill)    ? last_part(form->skill)
                           : all                           ? form->server
                                                           : form->tool;
     if (!rv__str_none(form->name) || !rv__str_none(form->workflow)) {
@@ -385,9 +430,16 @@ static void put_tool(struct rv__lowering *l, const struct tool_form *form)
     }
     rv__buf_text(l->out, "{\"type\":\"step\",\"alias\":");
     put_tool_name(l, form);
-    rv__buf_text(l->out, ",\"kind\":\"tool\",\"with\":{\"server\":");
-    rv__buf_json_str(l->out, form->server);
-    if (all) {
+    rv__buf_text(l->out, ",\"kind\":\"tool\",\"with\":{");
+    rv__buf_text(l->out, !rv__str_none(form->own)     ? "\"own\":"
+                         : !rv__str_none(form->skill) ? "\"skill\":"
+                                                      : "\"server\":");
+    rv__buf_json_str(l->out, !rv__str_none(form->own)     ? form->own
+                             : !rv__str_none(form->skill) ? form->skill
+                                                          : form->server);
+    if (!rv__str_none(form->own) || !rv__str_none(form->skill)) {
+        rv__buf_text(l->out, ",\"arguments\":\"${ .input }\"}");
+    } else if (all) {
         rv__buf_text(l->out, ",\"all\":true,\"name\":\"${ .input.name }\",\"arguments\":\"${ "
                              ".input.arguments }\"}");
     } else {
@@ -421,20 +473,25 @@ static void put_approved_tool(struct rv__lowering *l, const struct tool_form *fo
 }
 
 /* Those of one list. */
-static void lower_tool_list(struct rv__lowering *l, const struct rv__tree *tools, bool *none)
+static void lower_tool_list(struct rv__lowering *l, const struct rv__tree *map, bool skills,
+                            bool *none)
 {
+    const struct rv__tree *tools = map != NULL ? rv__form_get(map, skills ? "skills" : "tools")
+                                               : NULL;
     const struct rv__tree *list = tools != NULL ? rv__tree_real(tools) : NULL;
     bool first = *none;
     if (list == NULL || list->kind == TREE_NULL)
         return;
     if (list->kind != TREE_LIST) {
         rv__problem_add(l->problems, l->source, tools->at,
-                        "the 'tools' of a chat are a list of workflows and tools of MCP servers");
+                        skills ? "the 'skills' of a chat are a list of folders"
+                               : "the 'tools' of a chat are a list of workflows and tools of MCP "
+                                 "servers");
         return;
     }
     for (const struct rv__tree *child = list->first; child != NULL; child = child->next) {
         struct tool_form form = { .at = NULL };
-        if (!read_tool(l, child, &form))
+        if (!read_tool(l, child, skills, &form))
             continue;
         rv__buf_text(l->out, first ? "" : ",");
         first = false;
@@ -453,8 +510,10 @@ void rv__lower_tools(struct rv__lowering *l, const struct rv__tree *chat,
     bool none = true;
     rv__lowering_key(l, "tools");
     rv__buf_char(l->out, '[');
-    lower_tool_list(l, rv__form_get(rv__tree_real(chat), "tools"), &none);
-    lower_tool_list(l, more, &none);
+    for (int skills = 0; skills < 2; skills++) {
+        lower_tool_list(l, rv__tree_real(chat), skills, &none);
+        lower_tool_list(l, more, skills, &none);
+    }
     rv__buf_char(l->out, ']');
     if (none)
         rv__buf_cut(l->out, before);

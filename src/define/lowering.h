@@ -26,8 +26,7 @@ void rv__lowering_raw(struct rv__lowering *l, const char *key, const struct rv__
 /* Write a harmless node in place of a bad one. It has the alias, so that others may refer to it. */
 void rv__lowering_harmless(struct rv__lowering *l, struct rv__str alias);
 
-/* Write the workflows that a chat may call, by name or file: those of its own `tools`, and of another list (or
- * NULL). */
+/* Write what a chat may call: its own `tools` and `skills`, and those of a mapping beside it (or NULL). */
 void rv__lower_tools(struct rv__lowering *l, const struct rv__tree *chat,
                      const struct rv__tree *more);
 

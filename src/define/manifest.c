@@ -309,7 +309,7 @@ static void check_agent_keys(struct rv__lowering *l, const struct rv__tree *agen
 
 /* The agent as a node that is called as its state. False: it cannot be told. */
 static bool lower_agent(struct rv__lowering *l, struct rv__spot *spot, struct rv__str alias,
-                        const struct rv__tree *agent, const struct rv__tree *tools)
+                        const struct rv__tree *agent, const struct rv__tree *resources)
 {
     const struct rv__tree *value;
     enum rv__form_kind kind = agent_kind(l, agent, &value);
@@ -331,7 +331,7 @@ static bool lower_agent(struct rv__lowering *l, struct rv__spot *spot, struct rv
         rv__lower_work(l, agent, kind, value);
         l->agent = false;
         if (kind == FORM_CHAT)
-            rv__lower_tools(l, value, tools);
+            rv__lower_tools(l, value, resources);
     } else { /* a function that is called as its agent */
         rv__buf_text(l->out, ",\"kind\":\"call\",\"name\":");
         rv__buf_json_str(l->out, agent_id(agent));
@@ -595,12 +595,12 @@ static void lower_state_key(struct rv__lowering *l, const struct rv__tree *state
         rv__lowering_raw(l, plan_keys[key], child);
 }
 
-/* resources: { tools: […] }; NULL: none. */
-static const struct rv__tree *tools_of(const struct rv__tree *state)
+/* resources: { tools: […], skills: […] }; NULL: none. */
+static const struct rv__tree *resources_of(const struct rv__tree *state)
 {
     const struct rv__tree *resources = rv__form_get(state, "resources");
     const struct rv__tree *real = resources != NULL ? rv__tree_real(resources) : NULL;
-    return real != NULL && real->kind == TREE_MAP ? rv__form_get(real, "tools") : NULL;
+    return real != NULL && real->kind == TREE_MAP ? real : NULL;
 }
 
 static void lower_state(struct manifest *m, struct rv__spot *stage, struct rv__tree *item)
@@ -641,7 +641,7 @@ static void lower_state(struct manifest *m, struct rv__spot *stage, struct rv__t
         rv__lowering_raw(l, "name", rv__form_get(state, "agentId"));
         rv__buf_char(l->out, '}');
     } else if (agent == NULL || rv__str_none(name) ||
-               !lower_agent(l, spot, name, agent, tools_of(state))) {
+               !lower_agent(l, spot, name, agent, resources_of(state))) {
         rv__buf_cut(l->out, before);
         rv__lowering_harmless(l, name);
     }

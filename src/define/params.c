@@ -57,20 +57,16 @@ static const struct param signal_params[] = {
     { "schema", WANT_ANY },
 };
 static const struct param chat_params[] = {
-    { "provider", WANT_TEXT },
-    { "prompt", WANT_ANY },
-    { "model", WANT_TEXT },
-    { "system", WANT_TEXT },
-    { "returnType", WANT_MAP },
-    { "access", WANT_WORD, "none|logs|explicit|all", "none, logs, explicit or all" },
+    { "provider", WANT_TEXT }, { "prompt", WANT_ANY },     { "model", WANT_TEXT },
+    { "system", WANT_TEXT },   { "returnType", WANT_MAP },
 };
 static const struct param tool_params[] = {
     { "server", WANT_TEXT },
     { "name", WANT_TEXT },
     { "arguments", WANT_MAP },
 };
-static const char *const chat_keys[] = { "provider", "prompt", "model",    "system", "returnType",
-                                         "access",   "tools",  "maxTurns", "budget" };
+static const char *const chat_keys[] = { "provider", "prompt", "model",  "system",   "returnType",
+                                         "access",   "tools",  "skills", "maxTurns", "budget" };
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 static bool has_template(const struct rv__tree *value)
@@ -427,7 +423,7 @@ void rv__params_signal(const struct rv__params *p)
 /* Those of the plan's node, beside its `with`. */
 static void write_chat_bounds(const struct rv__params *p, const struct rv__tree *map)
 {
-    static const char *const bounds[] = { "maxTurns", "budget" };
+    static const char *const bounds[] = { "maxTurns", "budget", "access" };
     for (size_t i = 0; i < COUNT(bounds); i++) {
         const struct rv__tree *value = rv__form_get(map, bounds[i]);
         if (value == NULL)

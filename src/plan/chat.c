@@ -22,6 +22,8 @@ struct rv__draft_node *rv__draft_chat(struct rv__draft_body *in, const char *wit
     node->chat.tokens = chat != NULL ? chat->budget_tokens : 0;
     node->given |= node->chat.max_turns != 0 ? GIVEN_MAX_TURNS : 0;
     node->given |= node->chat.tokens != 0 ? GIVEN_BUDGET : 0;
+    node->chat.access = chat != NULL ? (int)chat->access : 0;
+    node->given |= chat != NULL && chat->says_access ? GIVEN_ACCESS : 0;
     return node;
 }
 
@@ -58,6 +60,11 @@ static void read_chat(struct rv__draft_node *node, const struct rv__subject *s)
     if (rv__subject_int(s, KEY_MAX_TURNS, INT64_MAX, &node->chat.max_turns))
         node->given |= GIVEN_MAX_TURNS;
     read_budget(node, s);
+    int access = rv__subject_access(s);
+    if (access >= 0) {
+        node->chat.access = access;
+        node->given |= GIVEN_ACCESS;
+    }
     if (tools == NULL)
         return;
     if (*tools->value.at != '[')
@@ -116,6 +123,8 @@ static int build_chat(struct rv__compiler *c, const struct rv__draft_node *draft
     node->chat.max_turns = draft->given & GIVEN_MAX_TURNS ? draft->chat.max_turns
                                                           : RV__DEFAULT_MAX_TURNS;
     node->chat.budget_tokens = draft->chat.tokens;
+    node->chat.says_access = (draft->given & GIVEN_ACCESS) != 0;
+    node->chat.access = (enum rv__access)draft->chat.access;
     if (node->chat.max_turns < 1 || node->chat.max_turns > RV__MAX_TURNS)
         rv__compiler_refuse(c, RV__AT(node), "invalid maxTurns %" PRId64 ": must be from 1 to %d",
                             node->chat.max_turns, RV__MAX_TURNS);
@@ -152,6 +161,8 @@ static void write_chat(struct rv__writer *w, const struct rv__node *node)
         rv__buf_int(w->out, node->chat.budget_tokens);
         rv__buf_char(w->out, '}');
     }
+    if (node->chat.says_access)
+        rv__write_text(w, "access", rv__str(rv__access_name(node->chat.access)));
     rv__write_config(w, node, &node->chat.config);
     if (node->body_count < 2)
         return;
@@ -179,6 +190,41 @@ bool rv__tool_is_all(const struct rv__body *body)
     return node->kind == NODE_STEP && node->step.kind == STEP_TOOL &&
            !rv__str_none(node->step.with) && rv__json_get(node->step.with, "all", &all) &&
            rv__json_type(all) == RV__JSON_TRUE;
+}
+
+static const char *const own_tools[OWN_TOOLS] = {
+    [OWN_LOGS_HEAD] = "context_logs_head",
+    [OWN_LOGS_TAIL] = "context_logs_tail",
+    [OWN_LOGS_SEARCH] = "context_logs_search",
+    [OWN_ATTACHMENT_LIST] = "context_attachment_list",
+    [OWN_ATTACHMENT_GET] = "context_attachment_get",
+    [OWN_ATTACHMENT_EXISTS] = "context_attachment_exists",
+    [OWN_SET_OUTPUTS] = "set_outputs",
+};
+
+const char *rv__own_tool_name(enum rv__own_tool tool)
+{
+    return own_tools[tool];
+}
+
+enum rv__own_tool rv__own_tool_find(struct rv__str name)
+{
+    int i = 0;
+    while (i < OWN_TOOLS && !rv__str_is(name, own_tools[i]))
+        i++;
+    return (enum rv__own_tool)i;
+}
+
+enum rv__own_tool rv__tool_own(const struct rv__body *body)
+{
+    const struct rv__node *node = rv__tool_called(body);
+    struct rv__str own;
+    int i = OWN_TOOLS;
+    if (node->kind == NODE_STEP && node->step.kind == STEP_TOOL && !rv__str_none(node->step.with) &&
+        rv__json_get(node->step.with, "own", &own))
+        for (i = 0; i < OWN_TOOLS && !rv__json_string_is(own, rv__str(own_tools[i])); i++)
+            ;
+    return (enum rv__own_tool)i;
 }
 
 uint32_t rv__chat_tool(const struct rv__node *chat, struct rv__str name)

@@ -39,6 +39,7 @@ enum rv__given {
     GIVEN_RECORD_INPUT = 1 << 15,
     GIVEN_MAX_TURNS = 1 << 16,
     GIVEN_BUDGET = 1 << 17,
+    GIVEN_ACCESS = 1 << 18,
 };
 
 /* A state of a stage, as it was written. */
@@ -128,6 +129,7 @@ struct rv__draft_node {
         } stage;
         struct {
             int64_t max_turns, tokens;
+            int access; /* enum rv__access */
         } chat;
     };
 };

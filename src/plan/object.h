@@ -81,7 +81,7 @@ enum rv__sort {
     X(CRITICAL, "critical", SORT_STATE) \
     X(FINAL, "final", SORT_STATE) \
     X(MAX_RETRY, "maxRetry", SORT_STATE) \
-    X(ACCESS, "access", SORT_STATE) \
+    X(ACCESS, "access", SORT_STATE | SORT_CHAT) \
     X(AGENT_ID, "agentId", SORT_STATE) \
     X(PARAMETERS, "parameters", SORT_STATE | SORT_WORKFLOW | SORT_DOCUMENT) \
     X(DEPENDS_ON, "dependsOn", SORT_STATE) \

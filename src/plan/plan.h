@@ -211,11 +211,12 @@ enum {
 /* What an agent may see besides its own task. */
 enum rv__access { ACCESS_ALL, ACCESS_LOGS, ACCESS_EXPLICIT, ACCESS_NONE, ACCESSES };
 const char *rv__access_name(enum rv__access access);
-/* The scope of a node: the narrowest of the states around it. *scoped (unless NULL): it is in one. A node that is
- * in none, and no chat's, has no scope: it sees everything. */
+/* The scope of a node: the narrowest of the states and chats around it. *scoped (unless NULL): it is in one. A node
+ * that is in none has no scope: it sees everything. A chat has that of the state it is the agent of; one in a plain
+ * workflow has `none`, unless it says more. */
 enum rv__access rv__node_access(const struct rv__node *node, bool *scoped);
-/* The innermost enclosing state whose agent may not read everything: nodes in it cannot read nodes outside. NULL:
- * there is none. */
+/* The innermost enclosing state whose agent may not read everything, or tool of such a chat: nodes in it cannot read
+ * nodes outside. NULL: there is none. The request of a chat can: its author says what of it goes into the prompt. */
 const struct rv__body *rv__node_fence(const struct rv__node *node);
 bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node);
 
@@ -337,6 +338,8 @@ struct rv__node {
             struct rv__step_config config; /* of a conversation as a whole, each an attempt */
             int64_t max_turns;             /* of one conversation */
             int64_t budget_tokens;         /* of all of them together; 0 = no bound */
+            bool says_access;              /* else it has that of its state, or none */
+            enum rv__access access;        /* what its tools may read */
         } chat;                            /* bodies: [0] a turn, the others its tools */
     };
 };
@@ -394,6 +397,21 @@ const struct rv__node *rv__tool_called(const struct rv__body *body);
 /* Does this body stand for all tools of an MCP server? Then a call of ALIAS_NAME calls its tool NAME, and the
  * body's input is {name, arguments}. */
 bool rv__tool_is_all(const struct rv__body *body);
+/* The tools that need no server, by the names that files and models use (SPEC §9). */
+enum rv__own_tool {
+    OWN_LOGS_HEAD,
+    OWN_LOGS_TAIL,
+    OWN_LOGS_SEARCH,
+    OWN_ATTACHMENT_LIST,
+    OWN_ATTACHMENT_GET,
+    OWN_ATTACHMENT_EXISTS,
+    OWN_SET_OUTPUTS,
+    OWN_TOOLS, /* none of them */
+};
+const char *rv__own_tool_name(enum rv__own_tool tool);
+enum rv__own_tool rv__own_tool_find(struct rv__str name);
+/* What a tool's body calls has `own`: one of these; OWN_TOOLS: it does not. */
+enum rv__own_tool rv__tool_own(const struct rv__body *body);
 /* Is it the body of a chat's tool? Its input is the arguments of the call. */
 bool rv__body_is_tool(const struct rv__body *body);
 /* The retry and time-out options of a step or a chat; NULL: another kind. */
@@ -542,6 +560,8 @@ struct rv__draft_body *rv__draft_state(struct rv__draft_node *stage, const char 
  * order: where the step or workflow of each goes, whose alias is the tool's name. */
 struct rv__chat_opts {
     int64_t max_turns, budget_tokens;
+    bool says_access;
+    enum rv__access access; /* if it says so */
 };
 struct rv__draft_node *rv__draft_chat(struct rv__draft_body *in, const char *with_json,
                                       const struct rv__chat_opts *chat,

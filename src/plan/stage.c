@@ -20,6 +20,11 @@ const char *rv__access_name(enum rv__access access)
     return access_names[access];
 }
 
+int rv__subject_access(const struct rv__subject *s)
+{
+    return rv__subject_word(s, KEY_ACCESS, access_names, ACCESSES, "all, logs, explicit or none");
+}
+
 static const struct rv__body *body_outside(const struct rv__body *body)
 {
     return body->owner != NULL ? rv__node_around(body->owner) : NULL;
@@ -37,34 +42,61 @@ const struct rv__state *rv__node_state(const struct rv__node *node)
     return node->body != NULL ? state_of_body(node->body) : NULL;
 }
 
+/* The chat whose turn or tool a body is; NULL: it is neither. */
+static const struct rv__node *chat_of_body(const struct rv__body *body)
+{
+    return body->owner != NULL && body->owner->kind == NODE_CHAT ? body->owner : NULL;
+}
+
+/* Of a chat by itself: that of its state is not looked at. One that is no state's agent depends on nothing, so
+ * `explicit` is no more than `logs`. */
+static enum rv__access chat_access(const struct rv__node *chat)
+{
+    bool agent = rv__node_state(chat) != NULL;
+    if (!chat->chat.says_access)
+        return agent ? ACCESS_ALL : ACCESS_NONE;
+    return !agent && chat->chat.access == ACCESS_EXPLICIT ? ACCESS_LOGS : chat->chat.access;
+}
+
 enum rv__access rv__node_access(const struct rv__node *node, bool *scoped)
 {
     static const int width[ACCESSES] = {
         [ACCESS_NONE] = 0, [ACCESS_LOGS] = 1, [ACCESS_EXPLICIT] = 2, [ACCESS_ALL] = 3
     };
     enum rv__access access = ACCESS_ALL;
-    bool in_state = false;
+    bool within = false; /* another state, or a chat that is not this state's agent */
+    bool any = false;
     for (const struct rv__body *b = rv__node_around(node); b != NULL; b = body_outside(b)) {
         const struct rv__state *state = state_of_body(b);
-        if (state == NULL)
+        const struct rv__node *chat = chat_of_body(b);
+        if (state == NULL && chat == NULL)
             continue;
-        /* What a state outside was given, is not for those further in. */
-        enum rv__access of = in_state && state->access == ACCESS_EXPLICIT ? ACCESS_LOGS
-                                                                          : state->access;
+        enum rv__access of = state != NULL ? state->access : chat_access(chat);
+        /* What a state outside was given is not for those further in. */
+        if (state != NULL && within && of == ACCESS_EXPLICIT)
+            of = ACCESS_LOGS;
         if (width[of] < width[access])
             access = of;
-        in_state = true;
+        any = true;
+        within = within || state != NULL || rv__node_state(chat) == NULL;
     }
     if (scoped != NULL)
-        *scoped = in_state;
+        *scoped = any;
     return access;
+}
+
+static bool is_fence(const struct rv__body *body)
+{
+    const struct rv__state *state = state_of_body(body);
+    const struct rv__node *chat = chat_of_body(body);
+    return (state != NULL && state->access != ACCESS_ALL) ||
+           (chat != NULL && body->index > 0 && chat_access(chat) != ACCESS_ALL);
 }
 
 const struct rv__body *rv__node_fence(const struct rv__node *node)
 {
     const struct rv__body *body = rv__node_around(node);
-    while (body != NULL &&
-           (state_of_body(body) == NULL || state_of_body(body)->access == ACCESS_ALL))
+    while (body != NULL && !is_fence(body))
         body = body_outside(body);
     return body;
 }
@@ -172,8 +204,7 @@ static void read_state(struct rv__draft_node *node, const struct rv__object *obj
     state->timeout_given = rv__subject_int(&s, KEY_TIMEOUT, INT64_MAX, &state->timeout_ms);
     state->critical = rv__subject_bool(&s, KEY_CRITICAL);
     state->final = rv__subject_bool(&s, KEY_FINAL);
-    int access = rv__subject_word(&s, KEY_ACCESS, access_names, ACCESSES,
-                                  "all, logs, explicit or none");
+    int access = rv__subject_access(&s);
     state->access = access < 0 ? ACCESS_ALL : access;
     state->on_failure = rv__subject_text(&s, KEY_ON_FAILURE);
     state->agent_id = rv__subject_text(&s, KEY_AGENT_ID);
@@ -552,7 +583,7 @@ static int build_agent(struct rv__compiler *c, const struct rv__draft_body *draf
     }
     if (agent->when.kind != EXPR_NONE)
         rv__compiler_refuse(c, place, "an agent takes no 'when'");
-    unsigned own = GIVEN_NEEDS | GIVEN_MAX_TURNS | GIVEN_BUDGET;
+    unsigned own = GIVEN_NEEDS | GIVEN_MAX_TURNS | GIVEN_BUDGET | GIVEN_ACCESS;
     if (agent->kind != NODE_WORKFLOW && (agent->given & ~own) != 0)
         rv__compiler_refuse(c, place,
                             "an agent has no time-out, attempts or back-off of its own: 'maxRetry' "

@@ -32,6 +32,8 @@ bool rv__subject_int(const struct rv__subject *s, enum rv__key key, int64_t most
  * people. */
 int rv__subject_word(const struct rv__subject *s, enum rv__key key, const char *const *words,
                      size_t count, const char *list);
+/* Its `access`, an enum rv__access; -1: as above. */
+int rv__subject_access(const struct rv__subject *s);
 
 /* Read the texts of an array into *names; *names_count is 0 before. */
 void rv__subject_names(const struct rv__subject *s, enum rv__key key, struct rv__str **names,

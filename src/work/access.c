@@ -156,7 +156,8 @@ int rv__access_logs(struct rv_ctx *ctx, const rv_log_query *query, const char *t
     if (query != NULL)
         known = *query;
     known.for_agents = true;
-    int rc = rv__access_read(ctx, RV_READ_LOGS, NULL, through, err);
+    int rc = through == NULL ? rv__access_check(ctx, RV_READ_LOGS, NULL, err)
+                             : rv__access_read(ctx, RV_READ_LOGS, NULL, through, err);
     return rc < 0 ? rc : rv__logs(ctx->shop->reading, ctx->run_id, &known, ret, err);
 }
 

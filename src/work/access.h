@@ -63,7 +63,8 @@ int rv__access_read(struct rv_ctx *ctx, int what, const char *name, const char *
 /* It has seen a node's outcome in its context ("none": all of them). */
 void rv__access_saw_steps(struct rv_ctx *ctx, struct rv__str alias);
 
-/* Pages of its run's log and attachments, as rv_logs() and rv_attachments(), through its scope. */
+/* Pages of its run's log and attachments, as rv_logs() and rv_attachments(), through its scope. `through` NULL, of logs:
+ * that it reads them is noted already. */
 int rv__access_logs(struct rv_ctx *ctx, const rv_log_query *query, const char *through,
                     rv_log_list **ret, rv_error *err);
 int rv__access_attachments(struct rv_ctx *ctx, const rv_attachment_query *query,

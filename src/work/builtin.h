@@ -34,6 +34,21 @@ struct rv__tool_server *rv__tool_server_of(struct rv_ctx *ctx, struct rv__str na
 /* It was not answered: that is the outcome. */
 void rv__tool_failed(struct rv_ctx *ctx, const struct rv__tool_result *result);
 
+/* own_tools.c: a tool that needs no server. The outcome is there when it returns. */
+void rv__own_tool_run(struct rv_ctx *ctx, enum rv__own_tool tool, struct rv__str arguments);
+/* What a model is told of it, both JSON. False: its scope does not allow it. */
+bool rv__own_tool_offer(const struct rv_ctx *ctx, enum rv__own_tool tool,
+                        struct rv__str *description, struct rv__str *schema);
+
+/* skills.c: a call of a skill, if it is one. */
+bool rv__skill_begin(struct rv_ctx *ctx, struct rv__str with);
+/* What a model is told of a skill, both JSON: the description of its SKILL.md, or that it cannot be read. */
+void rv__skill_offer(struct rv_ctx *ctx, struct rv__str with, struct rv__str *description,
+                     struct rv__str *schema);
+/* command.c: a command that is there: its words, its folder and what it reads, all in the arena. Its result is text. */
+void rv__command_run(struct rv_ctx *ctx, const char *const *argv, const char *cwd,
+                     struct rv__str input, int64_t timeout_ms);
+
 /* offers.c */
 /* Is known what the tools of a turn's chat are? False: the servers are being asked, and rv__chat_begin() is called
  * again when they have answered; or the attempt has ended. Thread: the evaluator's. */

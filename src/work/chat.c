@@ -190,7 +190,7 @@ static int add_calls(struct rv_ctx *ctx, const struct said *said, size_t turn, s
 static int add_turn(struct rv_ctx *ctx, const struct said *said, size_t turn, struct messages *to,
                     rv_error *err)
 {
-    struct rv__str state = { NULL, 0 }, result = state, calls, invalid;
+    struct rv__str state = { NULL, 0 }, result = state, calls, invalid, text;
     int rc = read_entry(ctx, said->at[turn], true, &state, err);
     if (rc == RV_OK)
         rc = read_entry(ctx, said->at[turn], false, &result, err);
@@ -202,6 +202,8 @@ static int add_turn(struct rv_ctx *ctx, const struct said *said, size_t turn, st
     m->text = as_text(ctx, result);
     if (!is(state, RV__JSON_OBJECT))
         return RV_OK;
+    if (rv__json_get(state, "text", &text)) /* its result is what the model had set */
+        m->text = as_text(ctx, text);
     if (rv__json_get(state, "invalid", &invalid)) {
         struct rv__message *again = add_message(ctx, to, ROLE_USER);
         if (again == NULL)
@@ -213,6 +215,73 @@ static int add_turn(struct rv_ctx *ctx, const struct said *said, size_t turn, st
         return RV_OK;
     m->calls = calls;
     return add_calls(ctx, said, turn, calls, to, err);
+}
+
+/* ----------------------------------------------------------------------------- what was set --- */
+
+static bool has_member(struct rv_ctx *ctx, struct rv__str object, struct rv__str name)
+{
+    struct rv__json_iter it;
+    struct rv__str key;
+    rv__json_iter_init(&it, object);
+    while (rv__json_next(&it, &key, NULL))
+        if (rv__json_string_is(key, rv__ctx_text(ctx, name)))
+            return true;
+    return false;
+}
+
+/* All members of these objects; of those of one name the last. */
+static void put_merged(struct rv_ctx *ctx, const struct rv__str *objects, size_t count,
+                       struct rv__buf *out)
+{
+    struct rv__json_iter it;
+    struct rv__str key, value;
+    bool first = true;
+    rv__buf_char(out, '{');
+    for (size_t i = 0; i < count; i++) {
+        rv__json_iter_init(&it, objects[i]);
+        while (rv__json_next(&it, &key, &value)) {
+            size_t later = i + 1;
+            while (later < count && !has_member(ctx, objects[later], key))
+                later++;
+            if (later < count)
+                continue;
+            rv__buf_text(out, first ? "" : ",");
+            first = false;
+            rv__buf_str(out, key);
+            rv__buf_char(out, ':');
+            rv__buf_str(out, value);
+        }
+    }
+    rv__buf_char(out, '}');
+}
+
+/* What set_outputs was called with in this conversation, which begins at `from`. */
+static int take_outputs(struct rv_ctx *ctx, const struct said *said, size_t from, rv_error *err)
+{
+    struct rv__str *objects = rv__arena_zalloc(&ctx->arena, said->count + 1, sizeof *objects);
+    struct rv__buf out;
+    size_t count = 0;
+    int rc = objects != NULL ? RV_OK : rv__nomem(err);
+    for (size_t i = from; i < said->count && rc == RV_OK; i++) {
+        const struct rv__entry *entry = said->at[i];
+        if (rv__chat_call(rv__entry_number(entry)) < 0 ||
+            rv__entry_status(entry) != STATUS_COMPLETED ||
+            rv__tool_own(rv__entry_node(entry)->body) != OWN_SET_OUTPUTS)
+            continue;
+        rc = read_entry(ctx, entry, false, &objects[count], err);
+        if (rc == RV_OK && is(objects[count], RV__JSON_OBJECT))
+            count++;
+    }
+    if (rc < 0 || count == 0)
+        return rc;
+    rv__buf_init(&out, RV__JSON_MAX_BYTES);
+    put_merged(ctx, objects, count, &out);
+    rc = rv__buf_err(&out, err);
+    if (rc == RV_OK && rv__str_copy(&ctx->arena, rv__buf_view(&out), &ctx->outputs) < 0)
+        rc = rv__nomem(err);
+    rv__buf_done(&out);
+    return rc;
 }
 
 /* ----------------------------------------------------------------------------- the request --- */
@@ -374,6 +443,8 @@ static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__talk *t
     for (size_t i = own; i < said.count && rc == RV_OK; i++)
         if (rv__chat_call(rv__entry_number(said.at[i])) < 0)
             rc = add_turn(ctx, &said, i, &messages, err);
+    if (rc == RV_OK)
+        rc = take_outputs(ctx, &said, own, err);
     if (rc == RV_OK)
         rc = write_tools(ctx, &talk->tools, err);
     talk->messages = messages.at;
@@ -623,7 +694,10 @@ static void take_value(struct rv_ctx *ctx, struct rv__str text)
         take_text(ctx, text);
         rv__buf_text(&told, "Your answer does not fit the JSON Schema: ");
         rv__buf_str(&told, rv__buf_view(&why));
-        rv__buf_text(&told, ". Answer again with one JSON value that fits it, and nothing else.");
+        rv__buf_text(&told, rv__str_none(ctx->outputs)
+                                ? ". Answer again with one JSON value that fits it, and nothing "
+                                  "else."
+                                : ". Call set_outputs again, so that it does.");
         put_text(ctx, "invalid", rv__buf_view(&told));
         (void)rv__ctx_state(ctx, rv__str("calls"), rv__str("[{\"name\":\"\"}]")); /* of no tool */
     }
@@ -647,6 +721,12 @@ static void take_reply(struct rv_ctx *ctx, const struct rv__spoken *reply)
     if (!rv__str_none(reply->calls)) {
         (void)rv__ctx_state(ctx, rv__str("calls"), reply->calls);
         take_text(ctx, reply->text);
+    } else if (!rv__str_none(ctx->outputs)) {
+        put_text(ctx, "text", reply->text);
+        if (!rv__str_none(ctx->returns))
+            take_value(ctx, ctx->outputs);
+        else if (rv__ctx_result(ctx, ctx->outputs) < 0)
+            rv_fail(ctx, "out of memory");
     } else if (!rv__str_none(ctx->returns)) {
         take_value(ctx, reply->text);
     } else {

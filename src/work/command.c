@@ -286,15 +286,35 @@ static void stop(struct rv_ctx *ctx)
     rv__command_kill(ctx->shop->io, &ctx->command, RV__KILL_CANCEL);
 }
 
-void rv__command_begin(struct rv_ctx *ctx, struct rv__str with)
+static void prepare(struct rv_ctx *ctx)
 {
-    static const char *const told[] = { "argv", "cwd", "env" };
-    struct rv__str value;
     ctx->command = (struct rv__command){ .stderr_line = said,
                                          .begun = begun,
                                          .done = ended,
                                          .inherited = ctx->environment,
                                          .mask = rv__secrets_mask(ctx->secrets) };
+}
+
+void rv__command_run(struct rv_ctx *ctx, const char *const *argv, const char *cwd,
+                     struct rv__str input, int64_t timeout_ms)
+{
+    prepare(ctx);
+    ctx->output_as = RV__OUTPUT_TEXT;
+    ctx->command.argv = argv;
+    ctx->command.cwd = cwd;
+    ctx->command.input = input;
+    ctx->command.timeout_ms = timeout_ms;
+    if (take_env(ctx, rv__str("{}")))
+        rv__io_begin(ctx, "command", start, stop);
+    else
+        rv__work_finish(ctx);
+}
+
+void rv__command_begin(struct rv_ctx *ctx, struct rv__str with)
+{
+    static const char *const told[] = { "argv", "cwd", "env" };
+    struct rv__str value;
+    prepare(ctx);
     take_output(ctx, with);
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         if (rv__json_get(with, told[i], &value))

@@ -140,6 +140,8 @@ struct rv_ctx {
     struct rv__offers *offers;     /* of a turn of a chat: tools of MCP servers; NULL: not asked */
     struct rv__provider *provider; /* of a turn of a chat: who is asked, */
     struct rv__str returns;        /* what the answer must be, JSON Schema; none: text; */
+    struct rv__str
+        outputs;          /* what the model has set as its result, a JSON object; none: nothing; */
     struct rv__str asked; /* the prompt, where later attempts of its state are to have it; none; */
     struct rv__streaming *streaming; /* and what has come of it, if it comes in pieces */
     bool streamed;                   /* pieces of it stand in the log */

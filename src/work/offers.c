@@ -32,6 +32,13 @@ static struct rv__str with_of(const struct rv__body *body)
     return is && !rv__str_none(called->step.with) ? called->step.with : (struct rv__str){ NULL, 0 };
 }
 
+/* Is it a tool of a server? Others have no list to be asked for. */
+static bool has_server(struct rv__str with)
+{
+    struct rv__str server;
+    return !rv__str_none(with) && rv__json_get(with, "server", &server);
+}
+
 static struct rv__str text_of(struct rv_ctx *ctx, struct rv__str with, const char *key)
 {
     struct rv__str json;
@@ -110,7 +117,7 @@ static bool find_servers(struct rv_ctx *ctx, struct rv__offers *offers)
     const struct rv__node *chat = chat_of(ctx);
     for (uint32_t i = 1; i < chat->body_count; i++) {
         struct rv__str with = with_of(&chat->bodies[i]);
-        if (rv__str_none(with))
+        if (!has_server(with))
             continue;
         struct rv__tool_server *server = rv__tool_server_of(ctx, text_of(ctx, with, "server"));
         size_t at = 0;
@@ -238,6 +245,20 @@ static void put_tools(struct telling *t, const struct rv__body *body, struct rv_
         put(t, none, body->alias, none, none); /* the server will say what is wrong with it */
 }
 
+static void put_own(struct telling *t, const struct rv__body *body)
+{
+    struct rv__str description, schema, none = { NULL, 0 };
+    if (rv__own_tool_offer(t->ctx, rv__tool_own(body), &description, &schema))
+        put(t, none, body->alias, description, schema);
+}
+
+static void put_skill(struct telling *t, const struct rv__body *body, struct rv__str with)
+{
+    struct rv__str description, schema, none = { NULL, 0 };
+    rv__skill_offer(t->ctx, with, &description, &schema);
+    put(t, none, body->alias, description, schema);
+}
+
 void rv__offers_write(struct rv_ctx *ctx, struct rv__buf *out)
 {
     const struct rv__node *chat = chat_of(ctx);
@@ -245,8 +266,13 @@ void rv__offers_write(struct rv_ctx *ctx, struct rv__buf *out)
     rv__buf_char(out, '[');
     for (uint32_t i = 1; i < chat->body_count; i++) {
         struct rv__str with = with_of(&chat->bodies[i]);
+        struct rv__str skill;
         if (rv__str_none(with))
             put_workflow(&t, &chat->bodies[i]);
+        else if (rv__tool_own(&chat->bodies[i]) != OWN_TOOLS)
+            put_own(&t, &chat->bodies[i]);
+        else if (rv__json_get(with, "skill", &skill))
+            put_skill(&t, &chat->bodies[i], with);
         else
             put_tools(&t, &chat->bodies[i], with);
     }

@@ -213,14 +213,33 @@ static void stop(struct rv_ctx *ctx)
     rv__tool_call_cancel(ctx->shop->io, &ctx->tool);
 }
 
+static bool begin_own(struct rv_ctx *ctx, struct rv__str with)
+{
+    struct rv__str own, arguments = RV__STR("{}");
+    if (!rv__json_get(with, "own", &own))
+        return false;
+    enum rv__own_tool tool = rv__own_tool_find(rv__ctx_text(ctx, own));
+    (void)rv__json_get(with, "arguments", &arguments);
+    if (tool < OWN_TOOLS) {
+        rv__own_tool_run(ctx, tool, arguments);
+    } else {
+        rv_fail(ctx, "there is no such tool");
+        (void)refuse(ctx, "badInput");
+    }
+    rv__work_finish(ctx);
+    return true;
+}
+
 void rv__tool_begin(struct rv_ctx *ctx, struct rv__str with)
 {
-    static const char *const told[] = { "server", "name", "arguments" };
+    static const char *const told[] = { "server", "name", "own", "skill", "arguments" };
     struct rv__str value;
     ctx->tool = (struct rv__tool_call){ .begun = begun, .said = said, .done = ended };
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         if (rv__json_get(with, told[i], &value))
             rv__ctx_given(ctx, told[i], value);
+    if (begin_own(ctx, with) || rv__skill_begin(ctx, with))
+        return;
     ctx->tool.timeout_ms = ctx->timeout_ms > 0 ? 0 : WITHIN_MS;
     if (take_server(ctx, with) && take_call(ctx, with))
         rv__io_begin(ctx, "tool", start, stop);

@@ -206,10 +206,10 @@ class Model(http.server.BaseHTTPRequestHandler):
         elif model == "tools" and turn == 0:
             self.reply(model, "let me see", [("c1", "add", '{"a": 2, "b": 3}'), ("c2", "nobody", "{}"),
                                              ("c3", "add", '{"a": "x"}')])
-        elif model == "calls" and turn == 0:  # those that the prompt says: [[name, arguments], …]
+        elif model == "calls" and turn == 0:  # those that the prompt begins with: [[name, arguments], …]
             said = next(m for m in body["messages"] if m["role"] == "user")["content"]
             said = said if isinstance(said, str) else said[0]["text"]
-            self.reply(model, None, [("c%d" % i, n, json.dumps(a)) for i, (n, a) in enumerate(json.loads(said))])
+            self.reply(model, None, [("c%d" % i, n, json.dumps(a)) for i, (n, a) in enumerate(json.JSONDecoder().raw_decode(said)[0])])
         elif model == "first-tool" and turn == 0:  # "oak" for all that its schema requires
             tool = body["tools"][0]["function"]
             self.reply(model, None, [("c0", tool["name"], json.dumps({k: "oak" for k in tool["parameters"]["required"]}))])

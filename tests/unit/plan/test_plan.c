@@ -271,6 +271,61 @@ static void constants_of_delays_and_signals_are_known(void **state)
     }
 }
 
+/* Of a chat, the scope of its request and of its tool. */
+static void a_chat_has_a_scope(void **state)
+{
+#define CHAT(more)                                        \
+    "{\"type\":\"chat\",\"alias\":\"c\",\"with\":{}" more \
+    ",\"tools\":[{\"type\":\"step\",\"alias\":\"t\",\"name\":\"f\"}]}"
+#define STATE(access, agent)                                                                \
+    "{\"type\":\"stage\",\"alias\":\"g\",\"states\":[{\"alias\":\"s\",\"access\":\"" access \
+    "\",\"agent\":" agent "}]}"
+#define FLOW(steps) "{\"type\":\"workflow\",\"name\":\"v\",\"steps\":[" steps "]}"
+    static const struct {
+        const char *json;
+        enum rv__access access;
+        bool fenced; /* is its tool? */
+    } rows[] = {
+        { CHAT(""), ACCESS_NONE, true },
+        { CHAT(",\"access\":\"logs\""), ACCESS_LOGS, true },
+        { CHAT(",\"access\":\"explicit\""), ACCESS_LOGS, true },
+        { CHAT(",\"access\":\"all\""), ACCESS_ALL, false },
+        { STATE("all", CHAT("")), ACCESS_ALL, false },
+        { STATE("logs", CHAT("")), ACCESS_LOGS, true },
+        { STATE("explicit", CHAT("")), ACCESS_EXPLICIT, true },
+        { STATE("all", CHAT(",\"access\":\"explicit\"")), ACCESS_EXPLICIT, true },
+        { STATE("none", CHAT(",\"access\":\"all\"")), ACCESS_NONE, true },
+        { STATE("all", FLOW(CHAT(""))), ACCESS_NONE, true },
+        { STATE("explicit", FLOW(CHAT(",\"access\":\"all\""))), ACCESS_LOGS, true },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fixture fx;
+        char json[512];
+        snprintf(json, sizeof json, "{\"name\":\"w\",\"steps\":[%s]}", rows[i].json);
+        fixture_compile(&fx, json, NULL);
+        if (fx.rc < 0)
+            fail_msg("%s: %s", rows[i].json, fx.err.message);
+        const struct rv__node *chat = fx.plan->body.nodes[0];
+        while (chat->kind != NODE_CHAT)
+            chat = chat->bodies[0].nodes[0];
+        bool turn_scoped = false, tool_scoped = false;
+        enum rv__access turn = rv__node_access(chat->bodies[0].nodes[0], &turn_scoped);
+        const struct rv__node *tool = chat->bodies[1].nodes[0];
+        if (turn != rows[i].access || rv__node_access(tool, &tool_scoped) != rows[i].access ||
+            !turn_scoped || !tool_scoped)
+            fail_msg("%s: it has the scope %s", rows[i].json, rv__access_name(turn));
+        if ((rv__node_fence(tool) != NULL) != rows[i].fenced)
+            fail_msg("%s: its tool is not fenced as it should be", rows[i].json);
+        if (rv__node_fence(chat->bodies[0].nodes[0]) == &chat->bodies[0])
+            fail_msg("%s: what its prompt says is its author's", rows[i].json);
+        fixture_done(&fx);
+    }
+#undef CHAT
+#undef STATE
+#undef FLOW
+}
+
 static void defaults_are_filled_in(void **state)
 {
     (void)state;
@@ -512,6 +567,7 @@ int main(void)
         cmocka_unit_test(the_outermost_workflow_is_told_in_full),
         cmocka_unit_test(paths_are_those_of_the_spec),
         cmocka_unit_test(constants_of_delays_and_signals_are_known),
+        cmocka_unit_test(a_chat_has_a_scope),
         cmocka_unit_test(defaults_are_filled_in),
         cmocka_unit_test(implied_aliases_are_made_unique),
         cmocka_unit_test(hostile_texts_are_refused_quickly),

@@ -18,7 +18,7 @@ static const char *const zoo[] = {
     "{\"type\":\"step\",\"alias\":\"value\",\"kind\":\"value\",\"with\":null},"
     "{\"type\":\"step\",\"alias\":\"delay\",\"kind\":\"delay\",\"with\":{\"seconds\":1.5}},"
     "{\"type\":\"step\",\"alias\":\"signal\",\"kind\":\"signal\",\"with\":{\"name\":\"go\",\"timeout\":50,\"default\":{\"a\":1}}},"
-    "{\"type\":\"chat\",\"alias\":\"chat\",\"with\":{\"prompt\":1},\"maxTurns\":3,\"budget\":{\"tokens\":9},\"timeout\":5,\"maxAttempts\":2,\"tools\":[{\"type\":\"step\",\"alias\":\"t\",\"kind\":\"function\",\"name\":\"f\"}]},"
+    "{\"type\":\"chat\",\"alias\":\"chat\",\"with\":{\"prompt\":1},\"maxTurns\":3,\"budget\":{\"tokens\":9},\"access\":\"logs\",\"timeout\":5,\"maxAttempts\":2,\"tools\":[{\"type\":\"step\",\"alias\":\"t\",\"kind\":\"function\",\"name\":\"f\"}]},"
     "{\"type\":\"step\",\"alias\":\"tool\",\"kind\":\"tool\"}"
     "],\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"tell\"}}",
 
