@@ -262,7 +262,9 @@ static int take_outputs(struct rv_ctx *ctx, const struct said *said, size_t from
     struct rv__str *objects = rv__arena_zalloc(&ctx->arena, said->count + 1, sizeof *objects);
     struct rv__buf out;
     size_t count = 0;
-    int rc = objects != NULL ? RV_OK : rv__nomem(err);
+    int rc = RV_OK;
+    if (objects == NULL)
+        return rv__nomem(err);
     for (size_t i = from; i < said->count && rc == RV_OK; i++) {
         const struct rv__entry *entry = said->at[i];
         if (rv__chat_call(rv__entry_number(entry)) < 0 ||

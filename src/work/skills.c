@@ -169,7 +169,7 @@ static struct rv__str description_of(struct rv_ctx *ctx, struct rv__str front)
     struct rv__str value, ret = { NULL, 0 };
     struct rv__buf json;
     rv_error err;
-    rv__buf_init(&json, FRONT_BYTES * 2);
+    rv__buf_init(&json, (size_t)FRONT_BYTES * 2);
     if (front.len > 0 && rv__define_text_json(front, "SKILL.md", &json, &err) == RV_OK &&
         rv__json_type(rv__buf_view(&json)) == RV__JSON_OBJECT &&
         rv__json_get(rv__buf_view(&json), "description", &value) &&
@@ -301,7 +301,7 @@ static bool run_script(struct rv_ctx *ctx, int folder, const char *where, struct
                           "say who runs it");
         return false;
     }
-    rv__buf_init(&full, RV__PATH_ROOM * 2);
+    rv__buf_init(&full, (size_t)RV__PATH_ROOM * 2);
     rv__buf_fmt(&full, "%s/%.*s", where, RV__ARG(path));
     const char *file = full.rc == RV_OK
                            ? rv__ctx_c_text(ctx, rv__buf_view(&full), "the path of a script")
@@ -333,7 +333,7 @@ bool rv__skill_begin(struct rv_ctx *ctx, struct rv__str with)
         path = rv__ctx_text(ctx, json);
     int folder = open_folder(ctx, with, &where);
     if (folder < 0) {
-        rv_fail(ctx, "the skill's folder cannot be opened: %s", strerror(errno));
+        rv_fail(ctx, "the skill's folder cannot be opened: %m");
         refuse(ctx, "noSkill");
     } else if (rv__str_is(action, "readme")) {
         tell_file(ctx, folder, rv__str("SKILL.md"));
