@@ -165,6 +165,8 @@ static bool is_outside(const struct rv__view *view, const struct rv__entry *entr
 static void see_fence(struct rv__view *ret)
 {
     ret->fence = RV__BUG(84) ? NULL : rv__node_fence(ret->node);
+    if (RV__BUG(267) && ret->fence != NULL && ret->fence->owner->kind == NODE_CHAT)
+        ret->fence = NULL;
     if (is_outside(ret, ret->scope)) {
         rv__entry_unref(ret->scope);
         ret->scope = NULL;

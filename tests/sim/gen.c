@@ -211,6 +211,38 @@ static void make_state(struct maker *m, struct gen_body *const *states, int coun
         state->depends_earlier = one_in(c, 3) ? rv__random_below(&c->random, 8) : 0;
 }
 
+/* One step that a chat may call; many are of MCP servers. */
+static struct gen_node *make_tool(struct maker *m, const char *alias)
+{
+    struct gen_node *tool = take(m, sizeof *tool);
+    tool->ordinal = m->gen->ordinals;
+    m->gen->ordinals += 2;
+    snprintf(tool->alias, sizeof tool->alias, "%s", alias);
+    make_step(m, tool);
+    if (tool->step != STEP_DELAY && tool->step != STEP_SIGNAL && one_in(&m->chance, 2))
+        tool->step = STEP_TOOL;
+    return tool;
+}
+
+/* The same when a person has said yes: a workflow that waits for that, then the tool. */
+static void make_approved(struct maker *m, struct gen_body *body)
+{
+    struct gen_node *approve = take(m, sizeof *approve);
+    approve->ordinal = m->gen->ordinals;
+    m->gen->ordinals += 2;
+    m->left--;
+    m->gen->nodes++;
+    snprintf(approve->alias, sizeof approve->alias, "approve");
+    approve->kind = NODE_STEP;
+    approve->step = STEP_SIGNAL;
+    approve->signal = (int)between(&m->chance, 0, SIGNAL_NAMES - 1);
+    approve->next = body->first;
+    body->first = approve;
+    body->bare = false;
+    body->wrap = true;
+    snprintf(body->wrap_name, sizeof body->wrap_name, RV__APPROVAL);
+}
+
 static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t share)
 {
     struct chance *c = &m->chance;
@@ -218,6 +250,10 @@ static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t
     make_config(m, &node->config);
     node->chat.max_turns = one_in(c, 2) ? between(c, 1, 6) : 0;
     node->chat.budget_tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
+    node->chat.says_access = one_in(c, 2);
+    node->chat.access = node->chat.says_access && one_in(c, 2)
+                            ? (enum rv__access)between(c, 0, ACCESSES - 1)
+                            : ACCESS_ALL;
     for (int64_t i = 0; i < count; i++) {
         struct gen_body *body = add_body(m, node);
         snprintf(body->alias, sizeof body->alias, "t%d", (int)i);
@@ -229,11 +265,9 @@ static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t
             continue;
         }
         body->bare = true;
-        body->first = take(m, sizeof *body->first);
-        body->first->ordinal = m->gen->ordinals;
-        m->gen->ordinals += 2;
-        snprintf(body->first->alias, sizeof body->first->alias, "%s", body->alias);
-        make_step(m, body->first);
+        body->first = make_tool(m, body->alias);
+        if (one_in(c, 4))
+            make_approved(m, body);
     }
 }
 

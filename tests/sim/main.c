@@ -305,6 +305,7 @@ static const char *const bugs[] = {
     [272] = "what was taken of a limit does not come back",
     [274] = "nobody looks when a limit has room again",
     [266] = "a model that is busy uses up an attempt",
+    [267] = "a tool of a chat sees the steps that its scope hides",
 };
 
 /* The check that it fails; NULL: none. */

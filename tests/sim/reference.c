@@ -1309,11 +1309,20 @@ static uint32_t seen_before(const struct rv__node *node)
     return node->is_handler ? node->handler_in->count : node->index;
 }
 
-/* A state that does not let its agent see everything hides all that is around it. */
+/* A state that does not let its agent see everything hides all that is around it. So does a chat, from its tools: one
+ * that is no state's agent unless it says `all`, one that is if it says less. */
 static bool is_fenced(const struct rv__body *body)
 {
-    return body->owner != NULL && body->owner->kind == NODE_STAGE &&
-           body->owner->stage.states[body->index].access != ACCESS_ALL;
+    const struct rv__node *owner = body->owner;
+    if (owner == NULL)
+        return false;
+    if (owner->kind == NODE_STAGE)
+        return owner->stage.states[body->index].access != ACCESS_ALL;
+    if (owner->kind != NODE_CHAT || body == &owner->bodies[0])
+        return false;
+    bool agent = owner->body != NULL && owner->body->owner != NULL &&
+                 owner->body->owner->kind == NODE_STAGE;
+    return owner->chat.says_access ? owner->chat.access != ACCESS_ALL : !agent;
 }
 
 /* All that a sequence sees when it begins: the previous round of a loop, and what is around. */
