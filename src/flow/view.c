@@ -164,7 +164,8 @@ static bool is_outside(const struct rv__view *view, const struct rv__entry *entr
 /* What a state does not let its agent see, nothing below that sees either. */
 static void see_fence(struct rv__view *ret)
 {
-    ret->fence = RV__BUG(84) ? NULL : rv__node_fence(ret->node);
+    bool tool = ret->body != NULL && rv__body_is_tool(ret->body); /* what it is called with */
+    ret->fence = RV__BUG(84) ? NULL : tool ? rv__body_fence(ret->body) : rv__node_fence(ret->node);
     if (RV__BUG(267) && ret->fence != NULL && ret->fence->owner->kind == NODE_CHAT)
         ret->fence = NULL;
     if (is_outside(ret, ret->scope)) {

@@ -218,6 +218,7 @@ enum rv__access rv__node_access(const struct rv__node *node, bool *scoped);
 /* The innermost enclosing state whose agent may not read everything, or tool of such a chat: nodes in it cannot read
  * nodes outside. NULL: there is none. The request of a chat can: its author says what of it goes into the prompt. */
 const struct rv__body *rv__node_fence(const struct rv__node *node);
+const struct rv__body *rv__body_fence(const struct rv__body *body); /* this one, or around it */
 bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node);
 
 struct rv__dependency {

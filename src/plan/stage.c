@@ -93,12 +93,16 @@ static bool is_fence(const struct rv__body *body)
            (chat != NULL && body->index > 0 && chat_access(chat) != ACCESS_ALL);
 }
 
-const struct rv__body *rv__node_fence(const struct rv__node *node)
+const struct rv__body *rv__body_fence(const struct rv__body *body)
 {
-    const struct rv__body *body = rv__node_around(node);
     while (body != NULL && !is_fence(body))
         body = body_outside(body);
     return body;
+}
+
+const struct rv__body *rv__node_fence(const struct rv__node *node)
+{
+    return rv__body_fence(rv__node_around(node));
 }
 
 bool rv__body_encloses(const struct rv__body *body, const struct rv__node *node)
