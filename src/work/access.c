@@ -114,7 +114,10 @@ int rv__access_read(struct rv_ctx *ctx, int what, const char *name, const char *
 /* Is that a node outside of its own state? */
 static bool is_others(const struct rv__view *view, const struct rv__entry *entry)
 {
-    return view->state == NULL || !rv__body_encloses(view->state, rv__entry_node(entry));
+    const struct rv__node *node = rv__entry_node(entry);
+    bool own = (view->state != NULL && rv__body_encloses(view->state, node)) ||
+               (view->fence != NULL && rv__body_encloses(view->fence, node)); /* of its own tool */
+    return !own;
 }
 
 /* Does it see such a node by this name, or ("none") any? */
