@@ -105,7 +105,9 @@ static void show_work(struct rv__buf *out, const struct rv__node *node)
     case STEP_TOOL:
     case STEP_KINDS: break;
     }
-    if (!rv__str_none(with))
+    if (node->step.input.kind != EXPR_NONE) /* it says what matters of them */
+        show_expr(out, &node->step.input);
+    else if (!rv__str_none(with))
         show_json(out, with);
 }
 

@@ -32,15 +32,16 @@ static bool goes_first(const struct rv__run *run, int lane)
 static int class_of_first(const rv_engine *e, const struct rv__run *run, enum rv__lane lane)
 {
     const struct rv__node *node;
+    const struct rv__body *body;
     enum rv__lane plain;
     int eval;
-    if (!rv__cell_first(run->cell, lane, &node, &eval, &plain))
+    if (!rv__cell_first(run->cell, lane, &node, &eval, &body, &plain))
         return -1;
     if (rv__lane_is_limit(plain))
         return rv__limits_of(e, node, eval);
     if (!rv__lane_is_worker(plain))
         return -1;
-    const struct rv__function *function = rv__plan_ref_fn(run->plan, node, eval);
+    const struct rv__function *function = rv__plan_ref_fn(run->plan, node, eval, body);
     return function != NULL ? rv__workers_class(e, function, node) : -1;
 }
 
@@ -469,7 +470,7 @@ bool rv__effect_in_process(const struct rv__effect *effect)
     if (node == NULL || effect->hosted)
         return false;
     if (effect->eval >= 0)
-        return rv__plan_ref_fn_name(node, effect->eval).len > 0;
+        return rv__plan_ref_fn_name(node, effect->eval, effect->body).len > 0;
     return node->step.kind == STEP_FUNCTION || node->step.kind == STEP_CALL;
 }
 
@@ -526,7 +527,8 @@ static bool find_how(struct rv__run *run, const struct rv__effect *effect,
         *ret = (struct rv__attempt_how){ .run = rv__builtin_run };
         return true;
     }
-    const struct rv__function *function = rv__plan_ref_fn(run->plan, effect->node, effect->eval);
+    const struct rv__function *function = rv__plan_ref_fn(run->plan, effect->node, effect->eval,
+                                                          effect->body);
     if (function == NULL)
         return false;
     if (effect->ticket > 0 && !rv__workers_offers(e, effect->ticket, function))

@@ -52,7 +52,7 @@ struct rv__plan_ref {
     struct rv__plan *plan;
     size_t refs;                       /* under of->lock */
     const struct rv__function **steps; /* by node id: what the step does; NULL: not known */
-    const struct rv__function **evals; /* by node id × EVALS: its when, if, while, until, items */
+    const struct rv__function **evals; /* by node id × EVALS: but those of inputs */
     uint64_t resolved;                 /* the registry's generation when these were looked up */
     const struct rv__node
         *ambiguous; /* a call that could mean several functions then; NULL: none */
@@ -608,9 +608,13 @@ int rv__config_take(rv_engine *e, const rv_engine_opts *opts, rv_error *err);
 const char *rv__plan_ref_blocked(const struct rv__plan_ref *plan);
 /* The secret without a value that this node waits for; "none": it waits for none. */
 struct rv__str rv__plan_ref_secret(const struct rv__plan_ref *plan, const struct rv__node *node);
+/* The function of an attempt (eval -1) or an evaluation; NULL: not known. `body`: whose input it makes; NULL: no
+ * body's. Its name; none: no function does it. */
 const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *plan,
-                                           const struct rv__node *node, int eval);
-struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval);
+                                           const struct rv__node *node, int eval,
+                                           const struct rv__body *body);
+struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval,
+                                    const struct rv__body *body);
 void rv__plan_ref_unref(struct rv__plan_ref *plan);
 void rv__registry_free(rv_engine *engine); /* its own, and every plan */
 

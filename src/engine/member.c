@@ -209,7 +209,9 @@ static void take_wanted(void *arg, const struct rv__wait *wait)
     struct wanted *wanted = arg;
     if (wait->kind != WAIT_PLACE || wait->lane != LANE_NOBODY)
         return;
-    struct rv__str name = rv__plan_ref_fn_name(wait->node, wait->eval);
+    struct rv__str name = wait->eval == EVAL_INPUT /* of which body, its node does not say */
+                              ? wait->name
+                              : rv__plan_ref_fn_name(wait->node, wait->eval, NULL);
     if (rv__str_none(wanted->name))
         wanted->name = name.len > 0 ? name : rv__str("");
     else

@@ -224,7 +224,8 @@ void rv__plans_forgotten(rv_engine *e)
 }
 
 /* Who does the work of this node, by what is registered now. */
-static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
+static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval,
+                             const struct rv__body *body)
 {
     struct rv__plan_ref *ref = arg;
     rv_engine *e = ref->registry->engine;
@@ -239,7 +240,7 @@ static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
         return rv__registry_find(ref->registry, ref->plan->body.wrap->name) != NULL ? LANE_IO
                                                                                     : LANE_NOBODY;
     rv__plan_ref_resolve(ref);
-    function = rv__plan_ref_fn(ref, node, eval);
+    function = rv__plan_ref_fn(ref, node, eval, body);
     if (e->around.instead != NULL && eval < 0 && e->around.instead(e, node->alias) != NULL)
         return LANE_FUNCTION;
     if (function != NULL && function->executor != NULL)
@@ -253,18 +254,20 @@ static uint64_t module_of(void *arg, const struct rv__node *node)
 {
     struct rv__plan_ref *ref = arg;
     rv__plan_ref_resolve(ref);
-    const struct rv__function *function = rv__plan_ref_fn(ref, node, -1);
+    const struct rv__function *function = rv__plan_ref_fn(ref, node, -1, NULL);
     const rv_engine *e = ref->registry->engine;
     if (function != NULL && e->workers.granting > 0)
         return rv__workers_module(e, e->workers.granting);
     return function != NULL ? function->hash : 0;
 }
 
-static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval)
+static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval,
+                            const struct rv__body *body)
 {
     (void)arg;
     (void)node;
     (void)eval;
+    (void)body;
     return LANE_NOBODY;
 }
 
@@ -326,7 +329,7 @@ static void offer(rv_engine *e, struct rv__function *f, rv_step_fn fn, const cha
 /* What runs instead of a call that could mean several: the wrong one would be worse. */
 static int fails_ambiguous(rv_ctx *ctx)
 {
-    return rv_stop(ctx, AMBIGUOUS, RV__ARG(rv__plan_ref_fn_name(ctx->view.node, -1)));
+    return rv_stop(ctx, AMBIGUOUS, RV__ARG(rv__plan_ref_fn_name(ctx->view.node, -1, NULL)));
 }
 
 static bool same_code(const struct rv__function *a, const struct rv__function *b)
@@ -412,36 +415,27 @@ static struct rv__str workflow_of(const struct rv__node *node)
     return wrap_of(node)->name;
 }
 
-struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval)
+struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval,
+                                    const struct rv__body *body)
 {
     static const enum rv__use uses[EVALS] = {
-        [EVAL_WHEN] = USE_WHEN,    [EVAL_IF] = USE_IF,       [EVAL_WHILE] = USE_WHILE,
-        [EVAL_UNTIL] = USE_UNTIL,  [EVAL_ITEMS] = USE_ITEMS, [EVAL_INPUT] = USES,
-        [EVAL_DESCRIPTION] = USES, /* no function's */
+        [EVAL_WHEN] = USE_WHEN,   [EVAL_IF] = USE_IF,       [EVAL_WHILE] = USE_WHILE,
+        [EVAL_UNTIL] = USE_UNTIL, [EVAL_ITEMS] = USE_ITEMS, [EVAL_DESCRIPTION] = USE_DESCRIPTION,
     };
     if (eval < 0)
         return node->step.name;
-    if (eval == EVAL_INPUT) {
-        const struct rv__expr *input = rv__node_input(node);
-        return input != NULL && input->kind == EXPR_FUNCTION ? input->text
-                                                             : (struct rv__str){ NULL, 0 };
-    }
-    const struct rv__expr *expr = uses[eval] != USES ? rv__node_expr(node, uses[eval]) : NULL;
+    const struct rv__expr *expr = eval == EVAL_INPUT ? rv__input_expr(node, body)
+                                                     : rv__node_expr(node, uses[eval]);
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
 }
 
-const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *ref,
-                                           const struct rv__node *node, int eval)
-{
-    return eval < 0 ? ref->steps[node->id] : ref->evals[(size_t)node->id * EVALS + (size_t)eval];
-}
-
 /* One that belongs to the workflow it is in; or, where a worker brought that in its place, to the outermost one. */
-static const struct rv__function *look_up(struct rv__plan_ref *ref, const struct rv__node *node,
-                                          int eval)
+static const struct rv__function *look_up(const struct rv__plan_ref *ref,
+                                          const struct rv__node *node, int eval,
+                                          const struct rv__body *body)
 {
     struct rv__registry *registry = ref->registry;
-    struct rv__str name = rv__plan_ref_fn_name(node, eval);
+    struct rv__str name = rv__plan_ref_fn_name(node, eval, body);
     if (name.len == 0)
         return NULL;
     struct rv__function *f = function_find(registry, workflow_of(node), name), *outer = NULL;
@@ -454,17 +448,27 @@ static const struct rv__function *look_up(struct rv__plan_ref *ref, const struct
     return f;
 }
 
-/* Which evaluations a kind has besides `when`. */
+/* Those of inputs are looked up each time: a node may have one for each body. */
+const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *ref,
+                                           const struct rv__node *node, int eval,
+                                           const struct rv__body *body)
+{
+    if (eval == EVAL_INPUT)
+        return look_up(ref, node, eval, body);
+    return eval < 0 ? ref->steps[node->id] : ref->evals[(size_t)node->id * EVALS + (size_t)eval];
+}
+
+/* Which evaluations are resolved once, for a kind of node. */
 static bool has_eval(const struct rv__node *node, int eval)
 {
     switch ((enum rv__eval)eval) {
-    case EVAL_WHEN: return true;
+    case EVAL_WHEN:
+    case EVAL_DESCRIPTION: return true;
     case EVAL_IF: return node->kind == NODE_BRANCH;
     case EVAL_WHILE:
     case EVAL_UNTIL: return node->kind == NODE_LOOP;
     case EVAL_ITEMS: return node->kind == NODE_FOREACH;
-    case EVAL_INPUT: return rv__node_input(node) != NULL;
-    case EVAL_DESCRIPTION:
+    case EVAL_INPUT:
     case EVALS: break;
     }
     return false;
@@ -479,12 +483,12 @@ void rv__plan_ref_resolve(struct rv__plan_ref *ref)
     for (uint32_t i = 0; i < ref->plan->node_count; i++) {
         const struct rv__node *node = ref->plan->nodes[i];
         if (node->kind == NODE_STEP)
-            ref->steps[i] = look_up(ref, node, -1);
+            ref->steps[i] = look_up(ref, node, -1, NULL);
         if (node->kind == NODE_STEP && ref->steps[i] == &registry->engine->ambiguous)
             ref->ambiguous = node;
         for (int eval = 0; eval < EVALS; eval++)
             if (has_eval(node, eval))
-                ref->evals[(size_t)i * EVALS + (size_t)eval] = look_up(ref, node, eval);
+                ref->evals[(size_t)i * EVALS + (size_t)eval] = look_up(ref, node, eval, NULL);
     }
     ref->resolved = registry->generation;
 }
@@ -495,7 +499,7 @@ int rv__plan_ref_check(struct rv__plan_ref *ref, rv_error *err)
     rv__plan_ref_resolve(ref);
     if (ref->ambiguous != NULL)
         return rv__fail(err, RV_EINVAL, AMBIGUOUS,
-                        RV__ARG(rv__plan_ref_fn_name(ref->ambiguous, -1)));
+                        RV__ARG(rv__plan_ref_fn_name(ref->ambiguous, -1, NULL)));
     if (blocked != NULL)
         return rv__fail(err, RV_ESTATE, "workflow '%.60s' cannot be started: %s",
                         ref->plan->body.wrap->name.at, blocked);

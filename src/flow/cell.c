@@ -222,6 +222,7 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
         if (actor->step.channel != NULL)
             rv__channel_leave(cell, actor);
         rv__blob_unref(actor->step.state);
+        rv__blob_unref(actor->step.made);
     } else {
         rv__items_unref(actor->sup.items);
         rv__blob_unref(actor->sup.error);
@@ -414,9 +415,10 @@ static void effect_of(const struct rv__actor *actor, struct rv__effect *ret)
         return;
     if (rv__actor_working(actor)) {
         ret->kind = EFFECT_START;
-        if (actor->phase == PHASE_EVAL)
+        if (actor->phase == PHASE_EVAL) {
             ret->eval = actor->eval;
-        else
+            ret->body = rv__actor_input_body(actor);
+        } else
             ret->timeout_ms = actor->node->step.config.timeout_ms;
         ret->hosted = actor->hosted;
     } else if (rv__actor_waiting(actor)) {

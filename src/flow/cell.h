@@ -172,6 +172,8 @@ struct rv__actor {
             struct rv__channel *channel;             /* PARKED on a signal or a handle */
             struct rv__actor *wait_prev, *wait_next; /* among those who wait there */
             struct rv__blob *state;                  /* FAILED: what it left */
+            struct rv__blob
+                *made; /* by the function of its `input`, for all its attempts; NULL: none */
         } step;
         struct {
             int64_t
@@ -240,7 +242,9 @@ struct rv__cell {
     int max_crashes;
     size_t value_inline;
     int turn_facts;
-    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval); /* see rv__cell_opts */
+    /* see rv__cell_opts */
+    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval,
+                          const struct rv__body *body);
     uint64_t (*module)(void *arg, const struct rv__node *node); /* the same, with lane_arg */
     void *lane_arg;
     enum rv__run_status status;
@@ -357,13 +361,14 @@ struct rv__first {
     const struct rv__expr
         *expr; /* of an evaluation; NULL: an input that is only held to its schema */
     int eval;  /* enum rv__eval; -1: an attempt of the step */
+    const struct rv__body *body; /* of an input: whose; NULL: the step's own */
 };
-/* Of a node: its `when`, if it has one; without it, a step's attempt, a condition, a while, the items;
- * else that of its first body. Of a body: its workflow's input, if it needs one, else that of its first
+/* Of a node: its `when`, if it has one; without it, a step's `input` or its attempt, a condition, a while, the
+ * items; else that of its first body. Of a body: its workflow's input, if it needs one, else that of its first
  * node. Of an actor that is to evaluate: that. */
 struct rv__first rv__first_of_node(const struct rv__node *node);
 struct rv__first rv__first_after_when(const struct rv__node *node);
-struct rv__first rv__first_of_step(const struct rv__node *step);
+struct rv__first rv__first_of_step(const struct rv__node *step); /* an attempt */
 struct rv__first rv__first_of_body(const struct rv__body *body);
 struct rv__first rv__first_of_expr(const struct rv__node *node, enum rv__eval eval);
 struct rv__first rv__first_of_eval(const struct rv__actor *actor);
@@ -664,6 +669,8 @@ static inline bool rv__detaches(const struct rv__node *node)
 int rv__node_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__actor *actor,
                    const struct rv__node *node, rv_error *err);
 int rv__eval_start(struct rv__turn *turn, struct rv__actor *actor, rv_error *err);
+/* Does it begin with an evaluation that is a fact of its own, before anything is started? */
+bool rv__begins_evaluating(const struct rv__node *node, enum rv__eval *eval);
 int rv__body_start(struct rv__turn *turn, struct rv__actor *sup, int64_t index, rv_error *err);
 int rv__node_evaluated(struct rv__turn *turn, struct rv__actor *actor, rv_error *err);
 int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *code,
@@ -688,6 +695,8 @@ struct rv__blob *rv__error_at(const struct rv__blob *error, const struct rv__nod
 struct rv__blob *rv__error_of(const struct rv__blob *error, const struct rv__actor *actor);
 /* What it is evaluated for; NULL: an input that only needs to be held against its schema. */
 const struct rv__expr *rv__actor_expr(const struct rv__actor *actor);
+/* The body whose input it evaluates; NULL: it evaluates something else, or a step's own. */
+const struct rv__body *rv__actor_input_body(const struct rv__actor *actor);
 /* The node's own expression for it; NULL: its kind has none, or it was not said. */
 const struct rv__expr *rv__eval_expr(const struct rv__node *node, enum rv__eval eval);
 /* Is there a description to be made of the node, as `state` has none? */

@@ -114,6 +114,9 @@ static const char *check_step(const struct rv__actor *step, const struct rv__fac
         return "there is no signal to take";
     if (fact->cut && step->node->step.kind != STEP_DELAY)
         return "only a delay is cut";
+    if (fact->kind == FACT_STEP_STARTED && step->step.made == NULL &&
+        rv__input_expr(step->node, NULL) != NULL)
+        return "its input was not evaluated";
     if (fact->kind == FACT_STEP_PARKED && parks)
         return "it is parked as it begins";
     if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
@@ -281,21 +284,22 @@ int rv__fact_check(const struct rv__cell *cell, const struct rv__fact *fact, rv_
     } else if (fact->node == RV__NO_NODE) {
         why = "it names no node";
     } else if (fact->owner != 0) {
+        enum rv__eval eval;
+        bool evaluates = rv__begins_evaluating(cell->plan->nodes[fact->node], &eval);
         bool makes = fact->kind == FACT_EVAL_STARTED || fact->kind == FACT_NODE_STARTED ||
                      fact->kind == FACT_STEP_STARTED || fact->kind == FACT_BODY_STARTED ||
                      fact->kind == FACT_NODE_SKIPPED;
         bool is_step = rv__is_step(cell->plan->nodes[fact->node]);
         if (!makes || (fact->kind == FACT_STEP_STARTED && !is_step) ||
             (fact->kind == FACT_NODE_STARTED && is_step) ||
-            (fact->kind == FACT_EVAL_STARTED && fact->eval != EVAL_WHEN))
+            (fact->kind == FACT_EVAL_STARTED && fact->eval != (int)eval))
             why = "it begins nothing";
         else if (fact->kind == FACT_STEP_STARTED && fact->attempt < 1)
             why = "attempts count from 1";
         else if (fact->cut && cell->plan->nodes[fact->node]->step.kind != STEP_DELAY)
             why = "only a delay is cut";
         else if (fact->kind != FACT_BODY_STARTED && fact->kind != FACT_NODE_SKIPPED &&
-                 (fact->kind == FACT_EVAL_STARTED) !=
-                     (cell->plan->nodes[fact->node]->when.kind != EXPR_NONE))
+                 (fact->kind == FACT_EVAL_STARTED) != evaluates)
             why = "it does not begin with its condition";
         else
             why = check_new(cell, fact);

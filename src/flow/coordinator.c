@@ -656,7 +656,7 @@ static int start_one(struct rv__turn *turn, enum rv__lane lane, rv_error *err)
 }
 
 bool rv__cell_first(const struct rv__cell *cell, enum rv__lane lane, const struct rv__node **node,
-                    int *eval, enum rv__lane *plain)
+                    int *eval, const struct rv__body **body, enum rv__lane *plain)
 {
     const struct rv__actor *actor = pick(cell, lane);
     if (actor == NULL)
@@ -664,6 +664,7 @@ bool rv__cell_first(const struct rv__cell *cell, enum rv__lane lane, const struc
     struct rv__first first = rv__actor_first(cell, actor);
     *node = first.node;
     *eval = first.eval;
+    *body = first.body;
     *plain = rv__first_lane(cell, &first);
     return true;
 }

@@ -272,12 +272,18 @@ static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
     if (actor->is_frame) {
         actor->frame.input = rv__blob_ref(fact->result);
         actor->phase = PHASE_RUNNING;
+    } else if (fact->eval == EVAL_INPUT) { /* a step's: its first attempt is next */
+        actor->step.made = rv__blob_ref(fact->result);
+        actor->phase = PHASE_BEGIN;
     } else {
         rv__blob_unref(actor->value);
         actor->value = rv__blob_ref(fact->result);
         actor->phase = PHASE_EVALUATED;
-        if (fact->eval == EVAL_WHEN && rv__truth(actor->value))
-            actor->phase = PHASE_BEGIN; /* as soon as there is a place */
+        if (fact->eval == EVAL_WHEN && rv__truth(actor->value)) {
+            bool input = rv__input_expr(actor->node, NULL) != NULL && !RV__BUG(27);
+            actor->phase = input ? PHASE_TO_EVAL : PHASE_BEGIN; /* as soon as there is a place */
+            actor->eval = input ? EVAL_INPUT : EVAL_WHEN;
+        }
         if (fact->eval == EVAL_ITEMS)
             take_items(actor, fact);
     }

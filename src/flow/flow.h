@@ -82,8 +82,8 @@ enum rv__eval {
     EVAL_WHILE,
     EVAL_UNTIL,
     EVAL_ITEMS,
-    EVAL_INPUT,
-    EVAL_DESCRIPTION, /* of a completed node; the attempt of a step evaluates its own */
+    EVAL_INPUT, /* of a nested workflow; of a step: what a function makes of its parameters */
+    EVAL_DESCRIPTION, /* of a completed node; the attempt of a step evaluates its own, unless it is a function */
     EVALS,
 };
 const char *rv__eval_name(enum rv__eval eval);
@@ -366,10 +366,11 @@ struct rv__cell_opts {
     /* The lane of a function: LANE_FUNCTION, LANE_HOST, a lane of workers, or LANE_NOBODY while no process has it. For
      * a command: LANE_NOBODY while the file of its workflow is missing; any other lane if it is not. For the turn of a
      * chat: a lane of limits while its provider has any; any other lane if not. Called when
-     * something starts to wait for its place. `eval`: enum rv__eval; -1: the attempt of the step. The journal
-     * records that an attempt began in a host, so that after a crash one can find what was in the process that
-     * died. NULL: LANE_FUNCTION for all. */
-    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval);
+     * something starts to wait for its place. `eval`: enum rv__eval; -1: the attempt of the step. `body`: whose
+     * input is evaluated; NULL: no body's. The journal records that an attempt began in a host, so that after a
+     * crash one can find what was in the process that died. NULL: LANE_FUNCTION for all. */
+    enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval,
+                          const struct rv__body *body);
     void *arg;
     /* For a new run: a random number. It is recorded, and is part of the idempotency keys of its steps: a
      * later run with the same id has other keys. */
@@ -400,7 +401,8 @@ int rv__cell_replay_rows(struct rv__cell *cell, struct rv__str facts_json, struc
  * arrival: lanes may have been unknown when the cell was loaded, and functions come and go. RV_OK: it needs
  * no memory. */
 int rv__cell_lanes(struct rv__cell *cell,
-                   enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval),
+                   enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval,
+                                         const struct rv__body *body),
                    void *arg);
 
 /* The whole state as JSON text, and back. Two cells with the same text are equal, and behave alike if
@@ -448,6 +450,7 @@ struct rv__effect {
     uint64_t actor, token;
     const struct rv__node *node; /* NULL: the input of the outermost or a wrapped body */
     int eval;                    /* START: -1 = an attempt; else enum rv__eval */
+    const struct rv__body *body; /* START: whose input is evaluated; NULL: no body's */
     int64_t due_ms;              /* WAIT */
     int64_t timeout_ms; /* START: of the attempt, from when an executor starts it; 0 = none */
     bool hosted;        /* START: in a process other than the engine's */
@@ -511,7 +514,7 @@ bool rv__cell_wants(const struct rv__cell *cell, enum rv__lane lane);
 /* The work that gets the next place in this lane, and the lane it would have if it were not a suspect. False:
  * nothing waits. */
 bool rv__cell_first(const struct rv__cell *cell, enum rv__lane lane, const struct rv__node **node,
-                    int *eval, enum rv__lane *plain);
+                    int *eval, const struct rv__body **body, enum rv__lane *plain);
 /* Is the first one that waits in LANE_SUSPECT already to blame for a death? Those come first. */
 bool rv__cell_blamed(const struct rv__cell *cell);
 /* How many pieces of work are in flight: started by EFFECT_START and not answered. */
@@ -571,13 +574,15 @@ struct rv__view {
     const struct rv__node *node;
     const struct rv__body *body; /* the body whose input is evaluated; else NULL */
     struct rv__blob *input;
+    struct rv__blob *made; /* an attempt's: what the function of its `input` has made; else NULL */
     struct rv__entry *scope; /* newest first */
     const struct rv__body
         *fence; /* only entries inside this state may be read, also for `last`; NULL: all of them */
     struct rv__entry *last;
-    struct rv__entry *ended; /* the node whose description is evaluated; else NULL */
-    struct rv__blob *items;  /* of the forEach, if that is the innermost iteration */
-    struct rv__str item;     /* a slice of items */
+    /* the node whose description a template makes; else NULL. A function sees it as the last step */
+    struct rv__entry *ended;
+    struct rv__blob *items; /* of the forEach, if that is the innermost iteration */
+    struct rv__str item;    /* a slice of items */
     struct rv__items
         *pieces;        /* instead of these two, if the items are values; see rv__view_item() */
     int64_t loop_index; /* of the innermost forEach or loop; -1: none */

@@ -37,14 +37,22 @@ struct rv__first rv__first_after_when(const struct rv__node *node)
 /* Goes down first nodes only: no deeper than RV__PLAN_MAX_DEPTH. */
 struct rv__first rv__first_of_body(const struct rv__body *body)
 {
-    if (rv__body_needs_input(body)) /* an input without an expression is only held to its schema */
-        return evaluation(body->owner, EVAL_INPUT, body->wrap != NULL ? &body->wrap->input : NULL);
+    if (rv__body_needs_input(
+            body)) { /* an input without an expression is only held to its schema */
+        struct rv__first first = evaluation(body->owner, EVAL_INPUT,
+                                            rv__input_expr(body->owner, body));
+        first.body = body;
+        return first;
+    }
     return body->count > 0 ? rv__first_of_node(body->nodes[0]) : (struct rv__first){ .eval = -1 };
 }
 
 struct rv__first rv__first_of_eval(const struct rv__actor *actor)
 {
-    return evaluation(rv__actor_about(actor), (enum rv__eval)actor->eval, rv__actor_expr(actor));
+    struct rv__first first = evaluation(rv__actor_about(actor), (enum rv__eval)actor->eval,
+                                        rv__actor_expr(actor));
+    first.body = rv__actor_input_body(actor);
+    return first;
 }
 
 struct rv__str rv__first_function(const struct rv__first *first)
@@ -74,7 +82,7 @@ enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first
                                             : lanes[first->node->step.kind];
     if ((!function && !command && !turn) || cell->lane == NULL)
         return lane;
-    enum rv__lane said = cell->lane(cell->lane_arg, first->node, first->eval);
+    enum rv__lane said = cell->lane(cell->lane_arg, first->node, first->eval, first->body);
     return function || (command && said == LANE_NOBODY) || rv__lane_is_limit(said) ? said : lane;
 }
 
@@ -128,7 +136,8 @@ static void place_again(struct rv__cell *cell, int place)
 }
 
 int rv__cell_lanes(struct rv__cell *cell,
-                   enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval),
+                   enum rv__lane (*lane)(void *arg, const struct rv__node *node, int eval,
+                                         const struct rv__body *body),
                    void *arg)
 {
     cell->lane = lane;

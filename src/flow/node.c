@@ -112,7 +112,7 @@ const struct rv__expr *rv__eval_expr(const struct rv__node *node, enum rv__eval 
         [EVAL_WHEN] = USE_WHEN,   [EVAL_IF] = USE_IF,       [EVAL_WHILE] = USE_WHILE,
         [EVAL_UNTIL] = USE_UNTIL, [EVAL_ITEMS] = USE_ITEMS, [EVAL_DESCRIPTION] = USE_DESCRIPTION,
     };
-    assert(eval != EVAL_INPUT); /* that is a body's */
+    assert(eval != EVAL_INPUT); /* rv__input_expr() */
     return rv__node_expr(node, uses[eval]);
 }
 
@@ -120,8 +120,12 @@ const struct rv__expr *rv__actor_expr(const struct rv__actor *actor)
 {
     if (actor->eval != EVAL_INPUT)
         return rv__eval_expr(rv__actor_about(actor), (enum rv__eval)actor->eval);
-    const struct rv__wrap *wrap = actor->frame.body->wrap; /* a tool has none */
-    return wrap != NULL && wrap->input.kind != EXPR_NONE ? &wrap->input : NULL;
+    return rv__input_expr(actor->node, rv__actor_input_body(actor));
+}
+
+const struct rv__body *rv__actor_input_body(const struct rv__actor *actor)
+{
+    return actor->is_frame && actor->eval == EVAL_INPUT ? actor->frame.body : NULL;
 }
 
 const struct rv__node *rv__actor_about(const struct rv__actor *actor)
@@ -135,21 +139,28 @@ const struct rv__node *rv__actor_about(const struct rv__actor *actor)
 bool rv__describes(const struct rv__node *node, const struct rv__blob *state)
 {
     struct rv__str has;
-    return node->description.kind == EXPR_JSON && !node->is_handler &&
+    return node->description.kind != EXPR_NONE && !node->is_handler &&
            (state == NULL || rv__blob_is_reference(state) || /* it was asked when it was said */
             !rv__json_get(rv__blob_str(state), "description", &has));
+}
+
+bool rv__begins_evaluating(const struct rv__node *node, enum rv__eval *eval)
+{
+    *eval = node->when.kind != EXPR_NONE ? EVAL_WHEN : EVAL_INPUT;
+    return node->when.kind != EXPR_NONE || rv__input_expr(node, NULL) != NULL;
 }
 
 /* A node begins: `actor` if it is there already (its `when` was true), else a new one of `owner`. */
 int rv__node_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__actor *actor,
                    const struct rv__node *node, rv_error *err)
 {
-    if (actor == NULL && node->when.kind != EXPR_NONE) {
+    enum rv__eval eval;
+    if (actor == NULL && rv__begins_evaluating(node, &eval)) {
         struct rv__fact fact = { .kind = FACT_EVAL_STARTED,
                                  .actor = turn->cell->next_id,
                                  .owner = owner->id,
                                  .node = node->id,
-                                 .eval = EVAL_WHEN };
+                                 .eval = eval };
         return rv__say(turn, &fact, err);
     }
     if (rv__is_step(node))

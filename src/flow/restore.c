@@ -407,6 +407,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         a->step.next_attempt = (int)get_int(l, json, "nx", 0, INT32_MAX);
         a->step.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
         a->step.state = get_value(l, json, "st", "st@");
+        a->step.made = RV__BUG(28) ? NULL : get_value(l, json, "mk", "mk@");
         return;
     }
     a->sup.next = get_int(l, json, "nx", 0, RV__MAX_NUMBER);

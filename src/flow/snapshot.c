@@ -293,6 +293,7 @@ static void put_step(struct saver *s, const struct rv__actor *step)
     put_int(s, ",\"nx\":", step->step.next_attempt);
     put_int(s, ",\"ms\":", step->step.started_ms);
     put_json(s, "st", step->step.state);
+    put_json(s, "mk", step->step.made);
 }
 
 static void put_supervisor(struct saver *s, const struct rv__actor *sup)

@@ -43,7 +43,9 @@ static bool eval_fits(const struct rv__actor *a)
     case EVAL_WHILE:
     case EVAL_UNTIL:
     case EVAL_ITEMS: return !a->is_frame && rv__eval_expr(a->node, a->eval) != NULL;
-    case EVAL_INPUT: return a->is_frame && rv__body_needs_input(a->frame.body);
+    case EVAL_INPUT:
+        return a->is_frame ? rv__body_needs_input(a->frame.body)
+                           : rv__input_expr(a->node, NULL) != NULL && a->step.made == NULL;
     case EVAL_DESCRIPTION: { /* of the node that has ended last in it */
         const struct rv__entry *ended = a->is_frame ? a->frame.scope : NULL;
         return ended != NULL && ended != a->frame.base && ended == a->frame.last &&
@@ -139,10 +141,18 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
 static bool step_sound(const struct rv__actor *step)
 {
     bool parks = step->node->step.parks;
+    bool input = rv__input_expr(step->node, NULL) != NULL;
+    bool tried = step->phase == PHASE_RUNNING || step->phase == PHASE_READY ||
+                 step->phase == PHASE_RETRY || step->phase == PHASE_PARKED;
+    if ((step->step.made != NULL && !input) || (step->step.made == NULL && input && tried))
+        return false;
     switch ((enum rv__phase)step->phase) {
-    case PHASE_BEGIN:
+    case PHASE_BEGIN: /* what comes before it is done */
+        return input ? step->step.made != NULL
+                     : step->node->when.kind != EXPR_NONE && step->eval == EVAL_WHEN;
     case PHASE_TO_EVAL:
-    case PHASE_EVAL: return step->node->when.kind != EXPR_NONE && step->eval == EVAL_WHEN;
+    case PHASE_EVAL:
+        return (step->eval == EVAL_WHEN || step->eval == EVAL_INPUT) && eval_fits(step);
     case PHASE_EVALUATED:
         return step->node->when.kind != EXPR_NONE && step->eval == EVAL_WHEN && step->value != NULL;
     case PHASE_RUNNING: return !parks && step->step.attempt > 0;

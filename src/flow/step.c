@@ -3,8 +3,8 @@
  *            ┌────────────── lost ──────────────┐
  *            ▼                                  │
  *   begin ▶ ready ──place──▶ running ──done──────────────▶ completed | skipped
- *   (when)   ▲                 │ │ └──────failed, none left──▶ failed [──handler──▶] gone
- *            │ timer    failed,│ │ pending
+ *   (when,   ▲                 │ │ └──────failed, none left──▶ failed [──handler──▶] gone
+ *   input)   │ timer    failed,│ │ pending
  *            │    attempts left▼ ▼
  *            └────────────  retry  parked ──answer, signal, timer──▶ completed | failed | retry
  *
@@ -213,9 +213,11 @@ static int say_done(struct rv__turn *turn, struct rv__actor *step, const struct 
     fact.result = msg->skipped ? NULL : msg->result;
     fact.state = msg->state;
     fact.given = msg->given;
-    /* An attempt makes the description itself; what ended while it was parked has no attempt. */
-    fact.describe = step->phase == PHASE_PARKED && !msg->skipped &&
-                    rv__describes(step->node, msg->state);
+    /* An attempt makes the description itself, unless it is a function; what ended while it was parked has no
+     * attempt. */
+    fact.describe = (step->phase == PHASE_PARKED ||
+                     step->node->description.kind == EXPR_FUNCTION) &&
+                    !msg->skipped && rv__describes(step->node, msg->state);
     const struct rv__actor *chat = chat_of(step);
     if (chat != NULL && fact.kind == FACT_STEP_COMPLETED) {
         fact.turn = rv__flow_kind(chat->node)->answer(chat, msg);
@@ -542,5 +544,12 @@ static const char *inner_fits(const struct rv__node *node, const struct rv__inne
     return rv__inner_linked(inner);
 }
 
-const struct rv__flow_kind rv__step_kind = { .first_work = rv__first_of_step,
-                                             .inner_fits = inner_fits };
+/* The function that makes its parameters is called first. */
+static struct rv__first first_work(const struct rv__node *step)
+{
+    const struct rv__expr *input = rv__input_expr(step, NULL);
+    return input != NULL ? (struct rv__first){ .node = step, .expr = input, .eval = EVAL_INPUT }
+                         : rv__first_of_step(step);
+}
+
+const struct rv__flow_kind rv__step_kind = { .first_work = first_work, .inner_fits = inner_fits };

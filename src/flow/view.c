@@ -20,7 +20,8 @@ static enum rv__status live_status(const struct rv__actor *node)
     case PHASE_BEGIN: return STATUS_PENDING;
     case PHASE_TO_EVAL:
     case PHASE_EVAL:
-    case PHASE_EVALUATED: return node->eval == EVAL_WHEN ? STATUS_PENDING : STATUS_RUNNING;
+    case PHASE_EVALUATED: /* a step runs when its attempt does */
+        return node->eval == EVAL_WHEN || rv__is_step(node->node) ? STATUS_PENDING : STATUS_RUNNING;
     case PHASES: break;
     }
     assert(!"no such phase");
@@ -194,7 +195,8 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
     ret->node = rv__actor_about(actor);
     ret->body = actor->is_frame && !describes ? actor->frame.body : NULL;
     ret->input = rv__blob_ref(around->frame.input);
-    if (describes) { /* it sees what the node saw */
+    /* A template sees what the node saw, and its result; a function what a node after it would see. */
+    if (describes && (ret->node->description.kind == EXPR_JSON || RV__BUG(30))) {
         ret->ended = rv__entry_ref(frame->frame.scope);
         ret->scope = rv__entry_ref(ret->ended->outer);
         ret->last = rv__entry_ref(ret->scope != frame->frame.base ? ret->scope
@@ -220,6 +222,8 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
     see_fence(ret);
     if (rv__actor_is_step(actor) && actor->phase == PHASE_RUNNING)
         ret->attempt = actor->step.attempt;
+    if (ret->attempt > (RV__BUG(29) ? 1 : 0))
+        ret->made = rv__blob_ref(actor->step.made);
     see_failure(cell, actor, ret);
     see_state(actor, ret);
     see_talk(actor, ret);
@@ -230,6 +234,7 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
 void rv__view_done(struct rv__view *view)
 {
     rv__blob_unref(view->input);
+    rv__blob_unref(view->made);
     rv__blob_unref(view->items);
     rv__items_unref(view->pieces);
     rv__blob_unref(view->error);

@@ -288,6 +288,8 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
     struct rv__json_iter it;
 
     node->step.delay_ms = -1;
+    if (node->step.input.kind != EXPR_NONE)
+        return; /* known when it has been called */
     if (rv__str_none(with)) {
         rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': its duration");
         return;
@@ -334,10 +336,12 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
     static const char *const keys[] = { "name", "timeout", "default", "schema" };
     struct rv__str with = node->step.with, key, value, word, name = { NULL, 0 };
     struct rv__json_iter it;
-    bool template = false;
+    bool computed = node->step.input.kind != EXPR_NONE, template = computed;
     if (rv__node_handler(node) != NULL) /* unless it says another: a run must end */
         node->step.signal_timeout_ms = RV__HANDLER_TIMEOUT_MS;
 
+    if (rv__str_none(with) && computed)
+        return RV_OK;
     rv__json_iter_init(&it, rv__str_none(with) ? (struct rv__str)RV__STR("null") : with);
     if (!it.object) {
         rv__compiler_refuse(c, RV__AT(node), "a signal needs 'with': an object with its 'name'");
@@ -382,9 +386,9 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
                                 meant ? meant : "", meant ? "'?" : "");
         }
     }
-    if (rv__str_none(name))
+    if (rv__str_none(name) && !computed)
         rv__compiler_refuse(c, RV__AT(node), "a signal needs a 'name'");
-    else if (has_template(name) && !rv__str_none(node->step.signal_schema))
+    else if ((computed || has_template(name)) && !rv__str_none(node->step.signal_schema))
         rv__compiler_refuse(c, RV__AT(node),
                             "the name of a signal with a schema cannot have expressions: a payload "
                             "is checked when it arrives, which may be before the step is reached");
@@ -397,6 +401,26 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
 }
 
 /* -------------------------------------------------------------------------------- steps --- */
+
+/* What a function may make: the parameters of the steps that the engine does for programs. Errors: RV_ENOMEM. */
+static int check_input(struct rv__compiler *c, const struct rv__draft_node *draft,
+                       struct rv__node *node)
+{
+    enum rv__step_kind kind = node->step.kind;
+    int rc = rv__compiler_expr(c, RV__AT(node), "input", &draft->step.input, &node->step.input);
+    if (rc < 0 || node->step.input.kind == EXPR_NONE)
+        return rc;
+    if (node->step.input.kind != EXPR_FUNCTION)
+        rv__compiler_refuse(c, RV__AT(node),
+                            "the 'input' of a step must be a function: {\"fn\": \"name\"}");
+    if (kind != STEP_HTTP && kind != STEP_DELAY && kind != STEP_SIGNAL)
+        rv__compiler_refuse(c, RV__AT(node), "a step of kind %s takes no 'input'",
+                            rv__step_kind_name(kind));
+    else if (!rv__str_none(node->step.with) && *node->step.with.at != '{')
+        rv__compiler_refuse(c, RV__AT(node), "invalid with %s: beside 'input' it must be an object",
+                            rv__show(node->step.with).text);
+    return RV_OK;
+}
 
 static void check_name(struct rv__compiler *c, struct rv__node *node)
 {
@@ -456,6 +480,9 @@ int rv__check_step(struct rv__compiler *c, const struct rv__draft_node *draft,
     if (rc < 0)
         return rc;
 
+    rc = check_input(c, draft, node);
+    if (rc < 0)
+        return rc;
     check_name(c, node);
     bool turn = node->body != NULL && node->body->owner != NULL &&
                 node->body->owner->kind == NODE_CHAT && node->body->index == 0;

@@ -32,10 +32,14 @@ static bool is_visible(const struct rv__node *node, struct rv__str alias)
     return false;
 }
 
-const struct rv__expr *rv__node_input(const struct rv__node *node)
+const struct rv__expr *rv__input_expr(const struct rv__node *node, const struct rv__body *body)
 {
-    const struct rv__wrap *wrap = node->body_count == 1 ? node->bodies[0].wrap : NULL;
-    return wrap != NULL && wrap->input.kind != EXPR_NONE ? &wrap->input : NULL;
+    const struct rv__expr *expr = NULL;
+    if (body != NULL)
+        expr = body->wrap != NULL ? &body->wrap->input : NULL; /* a tool has none */
+    else if (node->kind == NODE_STEP)
+        expr = &node->step.input;
+    return expr != NULL && expr->kind != EXPR_NONE ? expr : NULL;
 }
 
 const struct rv__wrap *rv__node_wrap(const struct rv__node *node)

@@ -325,7 +325,9 @@ struct rv__draft_node *rv__draft_add(struct rv__draft_body *in, enum rv__node_ki
         return node;
     node->alias = rv__draft_text(draft, rv__str(opts->alias));
     node->when = rv__draft_expr(draft, opts->when);
-    node->description = description_expr(draft, opts->description);
+    node->description = opts->describe != NULL
+                            ? rv__draft_expr(draft, rv__expr_function(opts->describe))
+                            : description_expr(draft, opts->description);
     node->config = opts->config;
     node->config.retry_on = rv__draft_text(draft, opts->config.retry_on);
     node->config.no_retry_on = rv__draft_text(draft, opts->config.no_retry_on);

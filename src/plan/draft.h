@@ -101,6 +101,7 @@ struct rv__draft_node {
         struct {
             enum rv__step_kind kind;
             struct rv__str with;
+            struct rv__expr input;
         } step;
         struct {
             const struct rv__draft_workflow *here; /* written in place; NULL: looked up by name */

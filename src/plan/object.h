@@ -51,7 +51,7 @@ enum rv__sort {
     X(NEEDS, "needs", SORT_NODE | SORT_DOCUMENT) \
     X(ON_ERROR, "onError", SORT_NODE | SORT_DOCUMENT | HOLDS_NODES) \
     X(FINALLY, "finally", SORT_WORKFLOW | SORT_DOCUMENT | HOLDS_NODES) \
-    X(INPUT, "input", SORT_WORKFLOW | SORT_DOCUMENT) \
+    X(INPUT, "input", SORT_STEP | SORT_WORKFLOW | SORT_DOCUMENT) \
     X(VERSION, "version", SORT_WORKFLOW | SORT_DOCUMENT) /* recomputed */ \
     X(INPUT_SCHEMA, "inputSchema", SORT_WORKFLOW) \
     X(WORKFLOW_DESCRIPTION, "workflowDescription", SORT_WORKFLOW) \

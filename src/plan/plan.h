@@ -300,6 +300,9 @@ struct rv__node {
             bool parks; /* a delay or signal of constants: waits at once, without an executor */
             struct rv__str name; /* the function's name (function, call); else none */
             struct rv__str with; /* raw JSON parameters of the kind, squeezed; none = {} */
+            /* A function that is called before the first attempt: the members of its result replace those of
+             * `with`. NONE: there is none. Never JSON. */
+            struct rv__expr input;
             struct rv__step_config config;
             int64_t delay_ms;              /* delay: how long, if it is a constant; else -1 */
             struct rv__str signal;         /* signal: its name, if it is a constant; else none */
@@ -449,8 +452,8 @@ static inline bool rv__node_has_schema(const struct rv__node *node)
 
 /* The workflow that the node was written in: the innermost around it. */
 const struct rv__wrap *rv__node_wrap(const struct rv__node *node);
-/* The input expression of the workflow that is its only body; NULL: none, or it has not one body. */
-const struct rv__expr *rv__node_input(const struct rv__node *node);
+/* What makes the input of a body of `node`; body NULL: of the step that `node` is. NULL: nothing does. */
+const struct rv__expr *rv__input_expr(const struct rv__node *node, const struct rv__body *body);
 
 /* Does the workflow declare this secret? */
 bool rv__wrap_has_secret(const struct rv__wrap *wrap, struct rv__str name);
@@ -482,6 +485,7 @@ struct rv__draft_opts {
     const char *alias;             /* NULL: implied by the kind, made unique by _2, _3 … */
     struct rv__expr when;          /* EXPR_NONE: always */
     const char *description;       /* text with templates in it */
+    const char *describe;          /* instead of it: the function that makes it; NULL: none does */
     struct rv__step_config config; /* of steps only; bad values are reported at compile */
     const char *const *needs;      /* of steps only; NULL-terminated */
 };
@@ -509,6 +513,8 @@ struct rv__draft_body *rv__draft_root(struct rv__draft *draft);
 struct rv__draft_node *rv__draft_step(struct rv__draft_body *in, enum rv__step_kind kind,
                                       const char *name, const char *with_json,
                                       const struct rv__draft_opts *opts);
+/* A function makes some of its parameters: for http, delay and signal. */
+void rv__draft_step_input(struct rv__draft_node *step, const char *function);
 
 /* Another workflow, by its name, found by the resolver at compile; or given as a draft, which is
  * borrowed until the outer draft is freed. `input` EXPR_NONE: the parent's input. */

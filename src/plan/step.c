@@ -14,6 +14,11 @@ struct rv__draft_node *rv__draft_step(struct rv__draft_body *in, enum rv__step_k
     return node;
 }
 
+void rv__draft_step_input(struct rv__draft_node *step, const char *function)
+{
+    step->step.input = rv__draft_expr(step->draft, rv__expr_function(function));
+}
+
 void rv__draft_work_read(struct rv__draft_node *node, const struct rv__subject *s)
 {
     const char *words[STEP_KINDS];
@@ -26,6 +31,7 @@ void rv__draft_work_read(struct rv__draft_node *node, const struct rv__subject *
     node->step.kind = kind < 0 ? STEP_FUNCTION : (enum rv__step_kind)kind;
     node->name = rv__subject_text(s, KEY_NAME);
     node->step.with = rv__subject_raw(s, KEY_WITH);
+    node->step.input = rv__subject_expr(s, KEY_INPUT);
 }
 
 void rv__write_config(struct rv__writer *w, const struct rv__node *node,
@@ -56,6 +62,7 @@ static void write_step(struct rv__writer *w, const struct rv__node *node)
     rv__write_text(w, "kind", rv__str(rv__step_kind_name(node->step.kind)));
     rv__write_text(w, "name", node->step.name);
     rv__write_raw(w, "with", node->step.with);
+    rv__write_expr(w, "input", &node->step.input);
     if (node->is_handler) /* has no config of its own */
         return;
     rv__write_config(w, node, &node->step.config);

@@ -299,8 +299,7 @@ void rv__ctx_given_context(struct rv_ctx *ctx)
     given_path(ctx, ".error", "error", NULL);
 }
 
-/* Its parameters are there. */
-static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
+static void begin_with(struct rv_ctx *ctx, struct rv__str json)
 {
     given_path(ctx, ".loop.item", "loop", "item");
     switch (ctx->view.node->step.kind) {
@@ -325,6 +324,34 @@ static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
     case STEP_KINDS: rv_fail(ctx, "this kind of step cannot be run here"); break;
     }
     rv__work_finish(ctx);
+}
+
+/* Its parameters are there; what a function made of them replaces what the plan says, and is no template. */
+static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
+{
+    struct rv__stored_rows rows;
+    struct rv__blob *made = NULL;
+    struct rv__buf all;
+    rv_error err;
+    if (ctx->view.made == NULL) {
+        begin_with(ctx, json);
+        return;
+    }
+    rv__buf_init(&all, RV__JSON_MAX_BYTES);
+    rv__stored_rows_of(&rows, ctx);
+    int rc = rv__blob_get(ctx->view.made, &rows.source, &made, &err);
+    if (rc == RV_OK)
+        rc = rv__json_overlay(rv__json_type(json) == RV__JSON_OBJECT ? json : rv__str("{}"),
+                              rv__blob_str(made), &all, &err);
+    if (rc == RV_OK) {
+        begin_with(ctx, rv__buf_view(&all));
+    } else {
+        rv_fail(ctx, "its input cannot be read: %s", err.message);
+        ctx->given_up = rc == RV_ENOMEM;
+        rv__work_finish(ctx);
+    }
+    rv__blob_unref(made);
+    rv__buf_done(&all);
 }
 
 /* On the evaluator's thread. */
@@ -369,9 +396,17 @@ void rv__work_finish(struct rv_ctx *ctx)
         ctx->work.done(&ctx->work, NULL);
 }
 
-/* The input of a nested workflow that a function made: held to its schema as any other. */
+/* An input that a function made: a nested workflow's is held to its schema as any other, a step's are parameters. */
 static void take_made_input(struct rv_ctx *ctx)
 {
+    bool object = ctx->result != NULL &&
+                  rv__json_type(rv__blob_str(ctx->result)) == RV__JSON_OBJECT;
+    if (ctx->view.body == NULL) {
+        if (!object)
+            rv_fail(ctx, "the function '%.*s' must return an object: the parameters of the step",
+                    RV__ARG(ctx->view.node->step.input.text));
+        return;
+    }
     struct rv__blob *made = ctx->result != NULL ? rv__blob_ref(ctx->result)
                                                 : rv__blob_new(rv__str("null"));
     if (made != NULL)
@@ -381,10 +416,29 @@ static void take_made_input(struct rv_ctx *ctx)
     rv__blob_unref(made);
 }
 
+/* A description that a function made. Nothing, or one that fails: it goes without. */
+static void take_made_description(struct rv_ctx *ctx)
+{
+    struct rv__blob *made = rv__blob_ref(ctx->result);
+    struct rv__str text = rv__blob_str(made);
+    rv__buf_reset(&ctx->state_members); /* it has no state of its own */
+    if (ctx->outcome == MSG_DONE)
+        take_description_alone(
+            ctx, made != NULL && rv__json_type(text) != RV__JSON_NULL ? text : rv__str("\"\""),
+            NULL);
+    else if (ctx->outcome == MSG_FAILED)
+        rv_log_warn(ctx, "its description could not be made: the function '%.*s' failed",
+                    RV__ARG(ctx->view.node->description.text));
+    rv__blob_unref(made);
+}
+
 void rv__work_describe(struct rv_ctx *ctx)
 {
-    if (ctx->eval == EVAL_INPUT && ctx->function.len > 0 && ctx->outcome == MSG_DONE)
+    bool by_function = ctx->fn != NULL || ctx->function.len > 0;
+    if (ctx->eval == EVAL_INPUT && by_function && ctx->outcome == MSG_DONE)
         take_made_input(ctx);
+    if (ctx->eval == EVAL_DESCRIPTION && by_function)
+        take_made_description(ctx);
     if (ctx->eval == EVAL_ITEMS && rv__labels_make(ctx))
         return;
     const struct rv__plan_exprs *exprs = ctx->exprs;
@@ -465,7 +519,7 @@ void rv__io_ended(struct rv_ctx *ctx)
 bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *effect)
 {
     if (effect->eval == EVAL_INPUT) {
-        const struct rv__expr *input = effect->node != NULL ? rv__node_input(effect->node) : NULL;
+        const struct rv__expr *input = rv__input_expr(effect->node, effect->body);
         return input == NULL || input->kind != EXPR_FUNCTION;
     }
     int slot = effect->eval < 0 ? SLOT_WITH : effect->eval;

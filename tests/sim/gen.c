@@ -22,6 +22,8 @@ struct maker {
     bool stages;     /* many supervisors are stages */
     bool chats;      /* many are chats */
     bool limited;    /* some are chats without tools, whose providers have limits */
+    uint64_t
+        makes; /* not 0: functions make inputs and descriptions; a seed of its own, so that other plans stay */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -67,6 +69,12 @@ static enum rv__step_kind work_kind(const struct maker *m, struct chance *c)
     return m->functions ? STEP_FUNCTION : kind;
 }
 
+/* Does a function make that of the node, body or whatever has this number? */
+static bool makes(const struct maker *m, uint32_t ordinal, uint64_t what)
+{
+    return m->makes != 0 && mix(mix(m->makes, ordinal), what) % 2 == 0;
+}
+
 static void make_step(struct maker *m, struct gen_node *node)
 {
     struct chance *c = &m->chance;
@@ -85,6 +93,8 @@ static void make_step(struct maker *m, struct gen_node *node)
     } else {
         make_config(m, &node->config);
     }
+    node->describes = makes(m, node->ordinal, 1);
+    node->has_input = node->step == STEP_HTTP && makes(m, node->ordinal, 2);
     if (one_in(c, 8)) {
         node->has_handler = true;
         node->handler = work_kind(m, c);
@@ -136,6 +146,7 @@ static void maybe_wrap(struct maker *m, struct gen_body *body, int depth, uint64
         return;
     body->wrap = true;
     body->wrap_input = one_in(&m->chance, 2) && !m->functions;
+    body->wrap_function = body->wrap_input && makes(m, body->ordinal, 3);
     body->wrap_handler = one_in(&m->chance, 4);
     make_handlers(m, body, depth);
     snprintf(body->wrap_name, sizeof body->wrap_name, "%c%u", m->gen->letter, m->names++);
@@ -305,7 +316,7 @@ static void make_stage(struct maker *m, struct gen_node *node, int depth, int64_
         }
         make_step(m, body->first);
         body->first->config = (struct rv__step_config){ 0 };
-        body->first->has_description = false;
+        body->first->has_description = body->first->describes = false;
         if (body->first->step != STEP_SIGNAL)
             body->state.opts.timeout_ms = one_in(c, 4) ? skewed(c, 4, 100000) : 0;
     }
@@ -329,6 +340,7 @@ static void make_supervisor(struct maker *m, struct gen_node *node, int depth, i
 {
     struct chance *c = &m->chance;
     node->has_description = one_in(c, 4);
+    node->describes = makes(m, node->ordinal, 1);
     node->kind = (enum rv__node_kind)between(c, NODE_WORKFLOW, NODE_CONCURRENT);
     if (m->stages && one_in(c, 2))
         node->kind = NODE_STAGE;
@@ -452,6 +464,7 @@ void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool fu
     m.deep = one_in(&m.chance, 40);
     m.detaches = one_in(&m.chance, 6);
     m.stages = stages;
+    m.makes = !functions && mix(seed, 0x3a4e) % 6 == 0 ? seed : 0;
     m.chats = stages && !functions && mix(seed, 0xc4a7) % 4 == 0;
     m.limited = functions && mix(seed, 0x11317) % 6 == 0;
     if (stages || m.limited)
@@ -559,8 +572,12 @@ static void emit_step(struct emitter *e, struct rv__draft *d, struct rv__draft_b
     case STEP_VALUE:
     case STEP_CHAT:
     case STEP_TOOL:
-    case STEP_KINDS: made = rv__draft_step(to, node->step, NULL, "\"x\"", opts); break;
+    case STEP_KINDS:
+        made = rv__draft_step(to, node->step, NULL, node->has_input ? "{\"x\":1}" : "\"x\"", opts);
+        break;
     }
+    if (node->has_input)
+        rv__draft_step_input(made, "inputFn");
     if (node->has_handler && !dropped(e, node->ordinal + 1) &&
         !emit_list(e, d, made, HANDLER_ON_ERROR, node->on_error))
         emit_handler(d, made, HANDLER_ON_ERROR, node->handler);
@@ -573,7 +590,8 @@ static void emit_wrapped(struct emitter *e, struct rv__draft_body *to, const str
     struct rv__draft *nested = draft(e, body->wrap_name);
     emit_body(e, nested, rv__draft_root(nested), body);
     emit_handlers(e, nested, body, body->wrap_handler);
-    rv__draft_inline(to, nested, body->wrap_input ? expr(false, NULL) : no_expr, opts);
+    rv__draft_inline(to, nested,
+                     body->wrap_input ? expr(body->wrap_function, "wrapInputFn") : no_expr, opts);
 }
 
 static void emit_child(struct emitter *e, struct rv__draft *d, struct rv__draft_node *node,
@@ -675,6 +693,8 @@ static void emit_node(struct emitter *e, struct rv__draft *d, struct rv__draft_b
     bool waits = node->step == STEP_DELAY || node->step == STEP_SIGNAL;
     if (node->has_description && (node->kind != NODE_STEP || waits))
         opts.description = "as it went";
+    if (node->describes)
+        opts.describe = "describeFn";
     switch (node->kind) {
     case NODE_STEP:
         opts.config = node->config;

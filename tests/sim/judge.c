@@ -933,7 +933,7 @@ static void check_scope(struct world *world, struct run *run, const struct rv__e
     snprintf(what, sizeof what, "the lastStep that %s sees", name);
     if (!world->failed)
         compare(world, run, "scope", what,
-                reference_last(&ref, node, body, actor->vector, actor->depth), &text);
+                reference_last(&ref, node, body, effect->eval, actor->vector, actor->depth), &text);
     rv__buf_done(&text);
 }
 
@@ -1108,6 +1108,12 @@ void judge_start(struct world *world, struct run *run, const struct rv__effect *
     if (effect->eval < 0 && view->attempt != inst->attempt)
         judge_fail(world, run, "view", "%s sees attempt %d, and it is %d", name, view->attempt,
                    inst->attempt);
+    struct rv__blob *made = value_text(world, run, view->made);
+    const struct rv__blob *recorded = effect->eval < 0 ? inst->evals[EVAL_INPUT].value : NULL;
+    if (!world->failed && !same_blob(made, recorded, ""))
+        judge_fail(world, run, "view", "%s sees other parameters than its function made: %.*s",
+                   name, RV__ARG(rv__blob_str(made)));
+    rv__blob_unref(made);
     for (uint32_t i = 0; i < actor->depth; i++)
         if (view->vector[i] != actor->vector[i])
             judge_fail(world, run, "view", "%s sees itself in another iteration", name);

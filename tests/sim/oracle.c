@@ -336,8 +336,11 @@ bool oracle_eval(const struct oracle *o, struct spot at, const struct rv__node *
     }
     case EVAL_INPUT: value(&c, 2, out); break;
     case EVAL_DESCRIPTION:
-        rv__buf_str(out, node->description.text);
-        break; /* there is no ${ } in it */
+        if (node->description.kind == EXPR_FUNCTION)
+            value(&c, 0, out);
+        else
+            rv__buf_str(out, node->description.text); /* there is no ${ } in it */
+        break;
     case EVALS: abort();
     }
     return true;

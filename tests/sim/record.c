@@ -521,6 +521,9 @@ static const char *step_started(struct record *rec, struct rec_inst *inst,
 {
     if (inst->ended >= 0)
         return "a step that has ended starts again";
+    if (rec->plan->nodes[inst->node]->step.input.kind != EXPR_NONE &&
+        (inst->evals[EVAL_INPUT].t < 0 || inst->evals[EVAL_INPUT].failed))
+        return "a step starts without the input that a function makes";
     if (inst->started < 0)
         inst->started = rec->t;
     inst->last_started = rec->t;
@@ -704,6 +707,9 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
         return "it names another node than its actor has";
     switch (fact->kind) {
     case FACT_EVAL_STARTED:
+        if (inst != NULL && actor->body == -1 && fact->eval == EVAL_INPUT &&
+            inst->evals[EVAL_INPUT].t >= 0)
+            return "the input of a step is made a second time";
         if (inst != NULL && actor->body == -1)
             inst->eval_running = fact->eval;
         actor->eval_started = rec->t;

@@ -855,6 +855,8 @@ static void describe(const struct reference *ref, const struct rv__node *node, s
     json_t *text = NULL;
     if (node->description.kind == EXPR_NONE || !end->ended || end->status != STATUS_COMPLETED)
         return;
+    if (end->state != NULL && json_object_get(end->state, "description") != NULL)
+        return; /* it has said so itself */
     enum known known = evaluated(ref, node, at, EVAL_DESCRIPTION, 0, &text);
     end->undescribed = known == OPEN;
     if (known != VALUE) {
@@ -1162,6 +1164,20 @@ json_t *reference_inputs(struct reference *ref, const struct rv__body *body, con
     return map;
 }
 
+/* What a node is evaluated for before it begins has failed. */
+static struct end failed_before(struct reference *ref, const struct rv__node *node, struct at at,
+                                struct end ret, json_t *error)
+{
+    fail(&ret, error);
+    if (node->kind == NODE_STEP) {
+        ret.ended = handler_over(ref, node->on_error, at);
+        ret.hard = !node->step.config.continue_on_error;
+    }
+    if (node->kind == NODE_CHAT)
+        ret.hard = !node->chat.config.continue_on_error;
+    return settled(ref, node, at, ret);
+}
+
 /* As far as it got by itself. */
 static struct end own_end(struct reference *ref, const struct rv__node *node, struct at at)
 {
@@ -1177,21 +1193,24 @@ static struct end own_end(struct reference *ref, const struct rv__node *node, st
             ret.ended = false;
             return ret;
         }
-        if (known == FAILED) {
-            fail(&ret, value);
-            if (node->kind == NODE_STEP) {
-                ret.ended = handler_over(ref, node->on_error, at);
-                ret.hard = !node->step.config.continue_on_error;
-            }
-            if (node->kind == NODE_CHAT)
-                ret.hard = !node->chat.config.continue_on_error;
-            return settled(ref, node, at, ret);
-        }
+        if (known == FAILED)
+            return failed_before(ref, node, at, ret, value);
         bool truth = is_true(value);
         json_decref(value);
         if (!truth) {
             ret.status = STATUS_SKIPPED;
             return settled(ref, node, at, ret);
+        }
+    }
+    if (node->kind == NODE_STEP && node->step.input.kind != EXPR_NONE) {
+        json_t *value = NULL;
+        enum known known = evaluated(ref, node, at, EVAL_INPUT, 0, &value);
+        if (known == FAILED)
+            return failed_before(ref, node, at, ret, value);
+        json_decref(value);
+        if (known == OPEN) {
+            ret.ended = false;
+            return ret;
         }
     }
     if (ref->rec != NULL && node->kind != NODE_STEP && inst_of(ref, node, at)->started < 0) {
@@ -1341,6 +1360,12 @@ static void see_around(struct reference *ref, const struct rv__body *body, struc
     }
 }
 
+/* A function that makes the description of a node sees what a node after it would. */
+static bool describes_after(const struct rv__node *node, int eval)
+{
+    return eval == EVAL_DESCRIPTION && node->description.kind == EXPR_FUNCTION;
+}
+
 json_t *reference_steps(struct reference *ref, const struct rv__node *node,
                         const struct rv__body *body, int eval, const int64_t *vector, size_t depth)
 {
@@ -1361,7 +1386,7 @@ json_t *reference_steps(struct reference *ref, const struct rv__node *node,
             see_body(ref, &node->bodies[0], node->bodies[0].count,
                      deeper(at, (int64_t)inst->bodies_ended - 1, room), map);
     }
-    see_body(ref, node->body, node->index, at, map);
+    see_body(ref, node->body, node->index + describes_after(node, eval), at, map);
     see_around(ref, node->body, at, map);
     return map;
 }
@@ -1388,7 +1413,7 @@ static uint32_t reached(const struct reference *ref, const struct rv__body *body
 }
 
 json_t *reference_last(struct reference *ref, const struct rv__node *node,
-                       const struct rv__body *body, const int64_t *vector, size_t depth)
+                       const struct rv__body *body, int eval, const int64_t *vector, size_t depth)
 {
     struct at at = { vector, depth };
     uint32_t before = 0;
@@ -1396,7 +1421,7 @@ json_t *reference_last(struct reference *ref, const struct rv__node *node,
         if (node->handler_of != NULL)
             node = node->handler_of;
         body = node->body;
-        before = node->index;
+        before = node->index + describes_after(node, eval);
     } else if (node != NULL) { /* the workflow's handler: what failed is the last one */
         before = reached(ref, body, at);
     }

@@ -64,7 +64,7 @@ static void add_functions(const struct sim_plan *plan, rv_workflow *w, struct rv
             struct rv__named_fn *named;
             if (eval < 0 && node->kind != NODE_STEP)
                 continue;
-            struct rv__str fn = rv__plan_ref_fn_name(node, eval);
+            struct rv__str fn = rv__plan_ref_fn_name(node, eval, NULL);
             if (fn.len == 0)
                 continue;
             named = rv__arena_zalloc(&w->arena, 1, sizeof *named);

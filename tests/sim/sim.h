@@ -68,6 +68,8 @@ struct gen_node {
     char alias[24];
     bool has_when, by_function; /* by_function: its expressions are functions */
     bool has_description;
+    bool describes; /* a function makes the description, of whatever it is */
+    bool has_input; /* a function makes the parameters of the step */
     bool has_handler;
     struct gen_body *on_error; /* its handler as a list of nodes; NULL: it is a step */
     enum rv__step_kind step, handler;
@@ -102,6 +104,7 @@ struct gen_body {
     char alias[24];
     bool bare;
     bool wrap, wrap_input, wrap_handler; /* it is a workflow's */
+    bool wrap_function;                  /* a function makes its input */
     char wrap_name[24];
     struct gen_node *first;
     struct gen_body *on_error, *finally; /* of a workflow's: lists of nodes; NULL: none */
@@ -432,7 +435,7 @@ json_t *reference_inputs(struct reference *ref, const struct rv__body *body, con
 json_t *reference_attempt(struct reference *ref, const struct rv__body *body, const int64_t *vector,
                           size_t depth);
 json_t *reference_last(struct reference *ref, const struct rv__node *node,
-                       const struct rv__body *body, const int64_t *vector, size_t depth);
+                       const struct rv__body *body, int eval, const int64_t *vector, size_t depth);
 /* Does `actual` agree with `expected`, where "$any" stands for anything? */
 bool json_agrees(const json_t *expected, const json_t *actual);
 
@@ -623,7 +626,8 @@ static inline int64_t wall_ms(const struct world *world)
  * told. */
 struct rv__cell_opts world_opts(const struct run *run);
 int world_load(struct world *world, struct run *run, struct rv__str text, rv_error *err);
-enum rv__lane world_lane(void *run, const struct rv__node *node, int eval);
+enum rv__lane world_lane(void *run, const struct rv__node *node, int eval,
+                         const struct rv__body *body);
 void world_functions(struct world *world,
                      uint64_t missing); /* some are missing from now on; 0: none */
 void world_crash(struct world *world, const char *how, bool clean);

@@ -55,10 +55,13 @@ void world_crash(struct world *world, const char *how, bool clean)
 }
 
 /* Some functions have hosts; which, is said of the node, and is the same in every life. */
-enum rv__lane world_lane(void *arg, const struct rv__node *node, int eval)
+enum rv__lane world_lane(void *arg, const struct rv__node *node, int eval,
+                         const struct rv__body *body)
 {
     const struct run *run = arg;
     uint64_t key = mix(mix(run->world->seed, run->plan->keys[node->id]), (uint64_t)eval + 1);
+    if (body != NULL)
+        key = mix(key, body->index);
     if (run->world->missing != 0 && mix(key, run->world->missing) % 3 == 0)
         return LANE_NOBODY;
     return eval < 0 && key % 5 == 0 ? LANE_HOST : LANE_FUNCTION;
@@ -83,11 +86,13 @@ struct rv__cell_opts world_opts(const struct run *run)
                                    .arg = (void *)run };
 }
 
-static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval)
+static enum rv__lane nobody(void *arg, const struct rv__node *node, int eval,
+                            const struct rv__body *body)
 {
     (void)arg;
     (void)node;
     (void)eval;
+    (void)body;
     return LANE_NOBODY;
 }
 
@@ -200,10 +205,14 @@ static bool in_process(const struct run *run, const struct rv__effect *effect)
     case EVAL_INPUT: {
         const struct rec_actor *actor = record_actor(&run->rec, effect->actor);
         const struct rv__body *body = actor != NULL ? actor->plan_body : NULL;
-        expr = body != NULL && body->wrap != NULL ? &body->wrap->input : NULL; /* a tool has none */
+        if (actor != NULL && actor->body == -1)
+            expr = &node->step.input;
+        else
+            expr = body != NULL && body->wrap != NULL ? &body->wrap->input
+                                                      : NULL; /* a tool has none */
         break;
     }
-    case EVAL_DESCRIPTION:
+    case EVAL_DESCRIPTION: expr = &node->description; break;
     case EVALS: break;
     }
     return expr != NULL && expr->kind == EXPR_FUNCTION;

@@ -183,7 +183,7 @@ static void begin_work(struct world *world, struct run *run, const struct rv__ef
     }
     bool function = effect->place == LANE_FUNCTION || effect->place == LANE_SUSPECT ||
                     effect->place == LANE_HOST;
-    if (function && world_lane(run, effect->node, effect->eval) == LANE_NOBODY) {
+    if (function && world_lane(run, effect->node, effect->eval, effect->body) == LANE_NOBODY) {
         struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };
         world_send(world, run, &msg, 0); /* it is gone since, and so did not begin */
     } else if (effect->eval >= 0) {

@@ -56,9 +56,11 @@ static bool is_in(const char *names, struct rv__str name)
     return false;
 }
 
-static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval)
+static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval,
+                             const struct rv__body *body)
 {
     const struct rig *rig = arg;
+    (void)body;
     struct rv__str name = eval < 0 ? node->step.name : node->alias;
     return is_in(rig->nobody, name)   ? LANE_NOBODY
            : is_in(rig->hosted, name) ? LANE_HOST
@@ -128,15 +130,17 @@ static void path_of(struct rig *rig, const struct rv__effect *effect, char path[
     rv__buf_init(&buf, 10000);
     path[0] = '\0';
     int64_t vector[RV__PLAN_MAX_DEPTH] = { 0 };
-    const struct rv__body *tool = NULL; /* whose input is made */
+    /* Whose input is made, where it is one of several. */
+    const struct rv__body *body = effect->body != NULL && effect->node->body_count > 1
+                                      ? effect->body
+                                      : NULL;
     if (effect->kind == EFFECT_START &&
         rv__cell_view(rig->cell, effect->actor, effect->token, &view) == RV_OK) {
         memcpy(vector, view.vector, sizeof vector);
-        tool = view.body != NULL && rv__body_is_tool(view.body) ? view.body : NULL;
         rv__view_done(&view);
     }
-    if (tool != NULL)
-        rv__body_path(tool, vector, &buf);
+    if (body != NULL)
+        rv__body_path(body, vector, &buf);
     else if (effect->node != NULL)
         rv__node_path(effect->node, vector, &buf);
     if (effect->eval >= 0) {

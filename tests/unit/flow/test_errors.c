@@ -135,7 +135,7 @@ static void a_child_whose_input_is_refused_tells_so(void **state)
                    "{'type':'workflow','alias':'y','name':'w','input':'${ .x }','steps':[" S(
                        "p") "]}," S("z")),
         NULL);
-    rig_fail(rig, "c?input", "bad");
+    rig_fail(rig, "c:y?input", "bad");
     rig_crash(rig, true);
     rig_fail(rig, "c:z", "two");
     for (int from = 0; from < 3; from++) {

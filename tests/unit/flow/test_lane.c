@@ -19,9 +19,11 @@ struct asked {
     int eval, times;
 };
 
-static enum rv__lane ask(void *arg, const struct rv__node *node, int eval)
+static enum rv__lane ask(void *arg, const struct rv__node *node, int eval,
+                         const struct rv__body *body)
 {
     struct asked *asked = arg;
+    (void)body;
     asked->node = node;
     asked->eval = eval;
     asked->times++;

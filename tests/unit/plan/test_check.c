@@ -26,6 +26,36 @@ static void check_rows(const struct row *rows, size_t count)
 #define CHECK_ROWS(rows) check_rows(rows, sizeof rows / sizeof *rows)
 
 /* clang-format off */
+static void what_a_function_may_make_of_a_step_is_checked(void **state)
+{
+    (void)state;
+    static const struct row rows[] = {
+        { "some parameters", S("\"kind\":\"http\",\"with\":{\"method\":\"GET\"},\"input\":{\"fn\":\"f\"}"), "" },
+        { "all of them", S("\"kind\":\"http\",\"input\":{\"fn\":\"f\"}"), "" },
+        { "of a delay", S("\"kind\":\"delay\",\"with\":{},\"input\":{\"fn\":\"f\"}"), "" },
+        { "of a signal", S("\"kind\":\"signal\",\"with\":{\"timeout\":5},\"input\":{\"fn\":\"f\"}"), "" },
+        { "of nothing else", S("\"name\":\"g\",\"input\":{\"fn\":\"f\"}"),
+          "s: a step of kind function takes no 'input'\n" },
+        { "no value", S("\"kind\":\"http\",\"input\":{\"url\":\"u\"}"),
+          "s: the 'input' of a step must be a function: {\"fn\": \"name\"}\n" },
+        { "a good name", S("\"kind\":\"http\",\"input\":{\"fn\":\"\"}"),
+          "s: invalid function '' in input: it is empty\n" },
+        { "beside an object", S("\"kind\":\"delay\",\"with\":5,\"input\":{\"fn\":\"f\"}"),
+          "s: invalid with 5: beside 'input' it must be an object\n" },
+        { "constants are checked all the same",
+          S("\"kind\":\"signal\",\"with\":{\"timeout\":0,\"nam\":1},\"input\":{\"fn\":\"f\"}"),
+          "s: invalid timeout 0 of a signal: must be milliseconds, above 0 and at most a hundred years\n"
+          "s: unknown key 'nam' of a signal; did you mean 'name'?\n" },
+        { "no handler has one",
+          DOC("{\"type\":\"step\",\"name\":\"f\",\"onError\":{\"kind\":\"http\",\"input\":{\"fn\":\"f\"}}}"),
+          "f:onError: unknown key 'input' of a handler\n" },
+        { "a function may describe", S("\"name\":\"g\",\"description\":{\"fn\":\"f\"}"), "" },
+    };
+    CHECK_ROWS(rows);
+}
+/* clang-format on */
+
+/* clang-format off */
 static void the_document_is_checked(void **state)
 {
     (void)state;
@@ -628,6 +658,7 @@ static void a_list_of_violations_can_be_spared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_a_function_may_make_of_a_step_is_checked),
         cmocka_unit_test(the_document_is_checked),
         cmocka_unit_test(nodes_are_checked),
         cmocka_unit_test(steps_are_checked),
