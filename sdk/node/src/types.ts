@@ -167,9 +167,16 @@ export interface StepConfig {
   needs?: string[];
   /** Evaluated first; false: the step is skipped. */
   when?: StepFunction;
+  description?: Description;
   /** Accepted and kept; the engine has no use for it. */
   actor?: { options?: ActorOptions };
 }
+
+/**
+ * What is shown of a node that has completed: a text, or a function that makes one. It sees what a step after that node
+ * would: the node is its `lastStep`. A `state.description` of the step itself comes first.
+ */
+export type Description = string | StepFunction;
 
 /** Options of the original's actors. They are checked and kept in the plan. */
 export interface ActorOptions {
@@ -214,6 +221,7 @@ interface NodeOptions {
   /** The same as `alias`. */
   name?: string;
   when?: StepFunction;
+  description?: Description;
 }
 
 export interface ForEachOptions<Items = StepFunction, Run = BodyLike> extends NodeOptions {
@@ -302,6 +310,7 @@ export interface ForEachDefinition {
   onFailure?: "fail" | "collect";
   label?: string;
   when?: StepFunction;
+  description?: Description;
 }
 
 export interface ConcurrentDefinition {
@@ -313,6 +322,7 @@ export interface ConcurrentDefinition {
   onFailure: "fail" | "collect";
   join?: "all" | "first" | number;
   when?: StepFunction;
+  description?: Description;
 }
 
 export interface BranchDefinition {
@@ -323,6 +333,7 @@ export interface BranchDefinition {
   then: NodeDefinition[];
   else?: NodeDefinition[];
   when?: StepFunction;
+  description?: Description;
 }
 
 export interface LoopDefinition {
@@ -335,6 +346,7 @@ export interface LoopDefinition {
   maxIterations?: number;
   keep?: "all" | "last" | "none";
   when?: StepFunction;
+  description?: Description;
 }
 
 export interface NestedDefinition {
@@ -345,6 +357,7 @@ export interface NestedDefinition {
   workflow: WorkflowDefinition | WorkflowReference;
   input?: unknown;
   when?: StepFunction;
+  description?: Description;
 }
 
 export type NodeDefinition =
@@ -382,7 +395,7 @@ export interface StepPlanNode {
   id: string;
   alias: string;
   actorRef: string;
-  config?: Omit<StepConfig, "onError" | "when">;
+  config?: Omit<StepConfig, "onError" | "when" | "description"> & { description?: string };
 }
 
 interface IterationPlanNode {

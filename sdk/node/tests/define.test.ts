@@ -260,12 +260,12 @@ test("the engine's plan names functions, keeps texts, and nests in place", () =>
         needs: ["b"],
         onError: { kind: "function", name: "w_a__onError" },
       },
-      { type: "step", alias: "httpRequest.input", kind: "function", name: "w_httpRequest__input" },
       {
         type: "step",
         alias: "httpRequest",
         kind: "http",
-        with: { url: '${ .steps["httpRequest.input"].result["url"] }', body: { text: "$${ .input }" } },
+        with: { body: { text: "$${ .input }" } },
+        input: { fn: "w_httpRequest__input" },
       },
       {
         type: "forEach",

@@ -206,6 +206,73 @@ test("predefined steps, with fields that are functions", async () => {
   server.close();
 });
 
+test("functions in fields are called once, directly in concurrent too, and leave no step of their own", async () => {
+  let requests = 0;
+  const server = createServer((request, response) => {
+    requests++;
+    const first = requests === 1;
+    response.writeHead(first ? 503 : 200, { "content-type": "application/json" }).end(JSON.stringify({ path: request.url }));
+  }).listen(0, "127.0.0.1");
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  const called: string[] = [];
+  const inner = defineWorkflow("inner", { steps: [{ fn: ({ input }) => input, alias: "echo" }] });
+  const made = createWorkflow("made")
+    .step("one", () => 1)
+    .step({
+      alias: "ask",
+      fn: httpStep({
+        url: ({ lastStep }) => {
+          called.push("url");
+          return `http://127.0.0.1:${port}/${String(lastStep.result)}`;
+        },
+        headers: ({ steps }) => ({ "x-one": String(steps.one.result) }),
+      }),
+      maxAttempts: 2,
+      backoffBaseMs: 1,
+      description: ({ lastStep, steps }) => `${String(lastStep.alias)} ${String(steps.ask.result.data.path)}`,
+    })
+    .concurrent("both", [
+      { fn: delayStep({ milliseconds: ({ steps }) => steps.one.result as number }), alias: "pause" },
+      { fn: httpStep({ url: ({ steps }) => `http://127.0.0.1:${port}/both/${String(steps.one.result)}` }), alias: "get", when: () => true },
+      { type: "workflow", workflow: inner, alias: "left", input: ({ steps }: StepContext) => ({ side: "left", one: steps.one?.result as unknown }) },
+      { type: "workflow", workflow: inner, alias: "right", input: () => ({ side: "right" }) },
+    ])
+    .branch("way", { if: () => true, then: [() => 2], description: ({ lastStep }) => `took ${String(lastStep.result.taken)}` })
+    .step({ alias: "plain", fn: () => 3, description: "costs ${ 3 }" })
+    .step({ alias: "undescribed", fn: () => 4, description: () => { throw new Error("no words"); } })
+    .step({ alias: "own", fn: ({ state }) => void (state.description = "its own"), description: () => "never" });
+  const bad = createWorkflow("bad")
+    .step({ alias: "ask", fn: httpStep({ url: () => { throw new Error("no url"); } }), maxAttempts: 3, onError: () => called.push("onError") });
+  try {
+    await withEngine([made, bad], async (engine) => {
+      const { status, results, error } = await outcome(engine, "made");
+      assert.equal(status, "completed", JSON.stringify(error));
+      assert.deepEqual(Object.keys(results), ["one", "ask", "both", "way", "plain", "undescribed", "own"]);
+      assert.deepEqual(called, ["url"]);
+      assert.equal(results.ask?.result.data.path, "/1");
+      assert.equal(results.ask?.state.description, "ask /1");
+      const both = results.both?.result;
+      assert.ok(both.pause.result.delayedMs >= 1);
+      assert.equal(both.get.result.data.path, "/both/1");
+      assert.deepEqual(both.left.result.echo.result, { side: "left", one: 1 });
+      assert.deepEqual(both.right.result.echo.result, { side: "right" });
+      assert.equal(results.way?.state.description, "took then");
+      assert.equal(results.plain?.state.description, "costs ${ 3 }");
+      assert.deepEqual(results.undescribed, { result: 4, state: {}, status: "completed" });
+      assert.equal(results.own?.state.description, "its own");
+
+      const failed = await outcome(engine, "bad");
+      assert.equal(failed.failedStep, "ask");
+      assert.equal(failed.failedPath, "ask");
+      assert.match(JSON.stringify(failed.error), /no url/);
+      assert.deepEqual(called, ["url", "onError"]);
+    });
+  } finally {
+    server.close();
+  }
+});
+
 test("timeouts abort the signal; cancel ends the run at once", async () => {
   const aborted: string[] = [];
   const hangs = ({ signal, run }: StepContext) =>

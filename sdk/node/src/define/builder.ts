@@ -6,6 +6,7 @@ import type {
   BodyLike,
   BranchOptions,
   ConcurrentOptions,
+  Description,
   ErrorHandler,
   ForEachOptions,
   InputOf,
@@ -174,7 +175,7 @@ export class WorkflowBuilder<Input = any, Steps = object> {
   /** Another workflow as a step. */
   workflow(
     target: NestedOptions["workflow"],
-    options: { alias?: string; input?: unknown; when?: StepFunction } = {},
+    options: { alias?: string; input?: unknown; when?: StepFunction; description?: Description } = {},
   ): this {
     return this.push({ type: "workflow", workflow: target, ...options });
   }

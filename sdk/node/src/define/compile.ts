@@ -8,6 +8,7 @@ import type {
   PlanNode,
   StepConfig,
   StepDefinition,
+  StepPlanNode,
   WorkflowDefinition,
 } from "../types.js";
 import { Names } from "./names.js";
@@ -163,7 +164,8 @@ class Compiler {
 }
 
 /** The part of a config that is data. */
-function planConfig(config: StepConfig): Omit<StepConfig, "onError" | "when"> | undefined {
-  const { onError, when, ...data } = config;
+function planConfig(config: StepConfig): StepPlanNode["config"] {
+  const { onError, when, description, ...rest } = config;
+  const data = typeof description === "string" ? { ...rest, description } : rest;
   return Object.keys(data).length > 0 ? data : undefined;
 }

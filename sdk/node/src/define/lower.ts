@@ -7,6 +7,7 @@ import type { $ZodType } from "zod/v4/core";
 import { WorkflowDefinitionError } from "../errors.js";
 import type {
   BodyDefinition,
+  Description,
   ErrorHandler,
   NodeDefinition,
   PredefinedStep,
@@ -94,20 +95,7 @@ class Lowering {
   }
 
   private nodes(nodes: NodeDefinition[], names: Names): Json[] {
-    return nodes.flatMap((node) => this.withParameters(node, names));
-  }
-
-  /**
-   * A node, and before it, where something that it is given is a function, the step that asks it: `<alias>.input`, whose
-   * result is recorded like any other.
-   */
-  private withParameters(node: NodeDefinition, names: Names): Json[] {
-    const lowered = this.node(node, names);
-    const fn = parametersOf(node);
-    if (fn === undefined) return [lowered];
-    const alias = parameterAlias(node.alias);
-    const name = this.offer(partOf(names.of(node.alias), "input"), fn);
-    return [{ type: "step", alias, ...("when" in lowered ? { when: lowered.when } : {}), kind: "function", name }, lowered];
+    return nodes.map((node) => this.node(node, names));
   }
 
   private node(node: NodeDefinition, names: Names): Json {
@@ -121,7 +109,7 @@ class Lowering {
         return {
           type: "forEach",
           alias,
-          ...this.when(node.when, inside.of("when")),
+          ...this.shared(node, (part) => inside.of(part)),
           items:
             typeof items === "function" ? this.call(inside.of("iterator"), items) : this.value(items, inside.of("iterator")),
           run: this.body(node.run, inside.below("run")),
@@ -134,7 +122,7 @@ class Lowering {
         return {
           type: "loop",
           alias,
-          ...this.when(node.when, inside.of("when")),
+          ...this.shared(node, (part) => inside.of(part)),
           body: this.body(node.body, inside.below("run")),
           [test]: this.call(inside.of("condition"), (node.while ?? node.until)!),
           ...given({ maxIterations: node.maxIterations, keep: node.keep }),
@@ -145,7 +133,7 @@ class Lowering {
         return {
           type: "concurrent",
           alias,
-          ...this.when(node.when, inside.of("when")),
+          ...this.shared(node, (part) => inside.of(part)),
           steps: node.steps.map((child) =>
             "nodes" in child
               ? { alias: child.alias, nodes: this.nodes(child.nodes, inside.below("step", child.alias)) }
@@ -161,7 +149,7 @@ class Lowering {
         return {
           type: "branch",
           alias,
-          ...this.when(node.when, inside.of("when")),
+          ...this.shared(node, (part) => inside.of(part)),
           if: this.call(inside.of("condition"), node.if),
           then: this.nodes(node.then, inside.below("then")),
           ...(node.else === undefined ? {} : { else: this.nodes(node.else, inside.below("else")) }),
@@ -172,7 +160,7 @@ class Lowering {
         return {
           type: "workflow",
           alias,
-          ...this.when(node.when, inside.of("when")),
+          ...this.shared(node, (part) => inside.of(part)),
           ...this.nested(node.workflow, alias, undefined),
           ...("input" in node ? { input: this.value(node.input, inside.of("input")) } : {}),
         };
@@ -182,34 +170,47 @@ class Lowering {
 
   /** A child of a concurrent block. The engine takes steps and workflows there as they are, anything else as a list. */
   private child(node: NodeDefinition, names: Names): Json {
-    if (parametersOf(node) !== undefined || (node.type === "workflow" && typeof node.input === "function"))
+    if (node.type === "workflow" && (node.when !== undefined || node.description !== undefined))
       this.faults.push({
         path: node.alias,
-        message: "what it is given cannot be a function directly in a concurrent block: use a child that is a list, { alias, steps: [...] }",
+        message: `a workflow that is a child of a concurrent block takes no '${node.when === undefined ? "description" : "when"}': use a list, { alias, steps: [...] }`,
       });
     const lowered = this.node(node, names);
     return node.type === undefined || node.type === "workflow" ? lowered : { alias: node.alias, nodes: [lowered] };
   }
 
   private step(alias: string, run: StepFunction | PredefinedStep, config: StepConfig, name: string): Json {
-    const { onError, when, actor, ...data } = config;
+    const { onError, when, description, actor, ...data } = config;
     const schema = Object.hasOwn(this.schemas, alias) ? this.schemas[alias] : undefined;
     if (schema !== undefined && !isPredefined(run)) this.unclaimed.delete(alias);
-    const condition = this.when(when, partOf(name, "when"));
+    const condition = this.shared({ when, description }, (part) => partOf(name, part));
     const rest = {
       ...data,
       ...(onError === undefined ? {} : { onError: this.handler(partOf(name, "onError"), onError) }),
     };
     if (!isPredefined(run)) return { type: "step", alias, ...condition, kind: "function", name: this.offer(name, run, schema), ...rest };
-    const fields = Object.entries(run.options).map(([key, value]) => [
-      key,
-      typeof value === "function" ? parameter(alias, key) : literal(value),
-    ]);
-    return { type: "step", alias, ...condition, kind: run.kind, with: Object.fromEntries(fields) as Json, ...rest };
+    const constants = Object.entries(run.options).filter(([, value]) => typeof value !== "function");
+    const fn = parametersOf(run);
+    return {
+      type: "step",
+      alias,
+      ...condition,
+      kind: run.kind,
+      with: Object.fromEntries(constants.map(([key, value]) => [key, literal(value)])) as Json,
+      ...(fn === undefined ? {} : { input: this.call(partOf(name, "input"), fn) }),
+      ...rest,
+    };
   }
 
-  private when(when: StepFunction | undefined, name: string): Json {
-    return when === undefined ? {} : { when: this.call(name, when) };
+  /** What every node may have: its condition and its description. */
+  private shared(node: { when?: StepFunction | undefined; description?: Description | undefined }, name: (part: string) => string): Json {
+    const { when, description } = node;
+    return {
+      ...(when === undefined ? {} : { when: this.call(name("when"), when) }),
+      ...(description === undefined
+        ? {}
+        : { description: typeof description === "function" ? this.call(name("description"), description) : literal(description) }),
+    };
   }
 
   /** A value as the engine reads it: a function by name; texts with `${` in them are no templates. */
@@ -224,8 +225,8 @@ class Lowering {
   private body(body: BodyDefinition, names: Names): unknown {
     if (Array.isArray(body)) return this.nodes(body, names);
     if (isDefinition(body) || isReference(body)) return { type: "workflow", ...this.nested(body, "", names) };
-    const lowered = this.withParameters(body as NodeDefinition, names);
-    return lowered.length === 1 && lowered[0]!.type === "step" ? lowered[0] : lowered;
+    const lowered = this.node(body as NodeDefinition, names);
+    return lowered.type === "step" ? lowered : [lowered];
   }
 
   /** Another workflow in its place. In a body its nodes are those of the iteration, and are called as such (`names`). */
@@ -250,22 +251,12 @@ class Lowering {
   }
 }
 
-/** The function that gives what a node is given: the fields of a predefined step. */
-function parametersOf(node: NodeDefinition): StepFunction | undefined {
-  if (node.type !== undefined || !isPredefined(node.run)) return undefined;
-  const fields = Object.entries(node.run.options).filter((field): field is [string, StepFunction] => typeof field[1] === "function");
+/** One function for those fields of a predefined step that are functions. */
+function parametersOf(step: PredefinedStep): StepFunction | undefined {
+  const fields = Object.entries(step.options).filter((field): field is [string, StepFunction] => typeof field[1] === "function");
   if (fields.length === 0) return undefined;
   return async (context: unknown) =>
     Object.fromEntries(await Promise.all(fields.map(async ([key, fn]) => [key, (await fn(context)) as unknown] as const)));
-}
-
-function parameterAlias(alias: string): string {
-  return `${alias}.input`;
-}
-
-/** Where the node finds it. */
-function parameter(alias: string, key: string): string {
-  return `\${ .steps[${JSON.stringify(parameterAlias(alias))}].result[${JSON.stringify(key)}] }`;
 }
 
 function given(values: Json): Json {

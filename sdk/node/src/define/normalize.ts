@@ -9,6 +9,7 @@ import type {
   BranchOptions,
   ConcurrentDefinition,
   ConcurrentOptions,
+  Description,
   ForEachOptions,
   LoopOptions,
   NestedOptions,
@@ -50,7 +51,7 @@ const SHAPES: { type: string; key: string; keys: string[] }[] = [
   { type: "concurrent", key: "steps", keys: ["steps", "continueOn", "onFailure", "join"] },
   { type: "workflow", key: "workflow", keys: ["workflow", "input"] },
 ];
-const NODE_KEYS = ["type", "alias", "name", "when"];
+const NODE_KEYS = ["type", "alias", "name", "when", "description"];
 
 /** What is wrong with a name, or undefined. */
 export function nameFault(name: unknown): string | undefined {
@@ -208,7 +209,7 @@ export class Normalizer {
   private config(config: StepConfig, path: string): void {
     const all = config as Options;
     for (const key of Object.keys(all))
-      if (key !== "when" && !(CONFIG_KEYS as readonly string[]).includes(key)) this.refuse(path, `unknown key '${key}'`);
+      if (key !== "when" && key !== "description" && !(CONFIG_KEYS as readonly string[]).includes(key)) this.refuse(path, `unknown key '${key}'`);
     const number = (key: string, good: (n: number) => boolean, must: string): void => {
       const value = all[key];
       if (value !== undefined && (typeof value !== "number" || !good(value)))
@@ -233,6 +234,7 @@ export class Normalizer {
     oneOf("continueOnError", [true, false]);
     isFunction("onError");
     isFunction("when");
+    this.description(all.description, path);
     for (const key of ["retryOn", "noRetryOn", "needs"]) {
       const value = all[key];
       if (value !== undefined && (!Array.isArray(value) || value.length === 0))
@@ -250,7 +252,7 @@ export class Normalizer {
   }
 
   /** What all nodes but steps share; refuses what only steps have. */
-  private frame(options: Options, type: string, path: string): { when?: StepFunction } {
+  private frame(options: Options, type: string, path: string): { when?: StepFunction; description?: Description } {
     const keys = SHAPES.find((shape) => shape.type === type)!.keys;
     for (const key of Object.keys(options)) {
       if (NODE_KEYS.includes(key) || keys.includes(key) || options[key] === undefined) continue;
@@ -258,9 +260,15 @@ export class Normalizer {
         this.refuse(path, `step-only config: '${key}' is for steps, not for a ${type}`);
       else this.refuse(path, `unknown key '${key}'`);
     }
-    if (options.when === undefined) return {};
-    if (typeof options.when !== "function") this.refuse(path, `invalid when: must be a function, not ${describe(options.when)}`);
-    return { when: options.when as StepFunction };
+    if (options.when !== undefined && typeof options.when !== "function")
+      this.refuse(path, `invalid when: must be a function, not ${describe(options.when)}`);
+    this.description(options.description, path);
+    return pick(options as { when?: StepFunction; description?: Description }, ["when", "description"]);
+  }
+
+  private description(said: unknown, path: string): void {
+    if (said !== undefined && typeof said !== "string" && typeof said !== "function")
+      this.refuse(path, `invalid description: must be a text or a function, not ${describe(said)}`);
   }
 
   private forEach(options: ForEachOptions, aliases: Aliases, above: string, what: string): NodeDefinition {

@@ -18,6 +18,7 @@ const config = z.object({
   noRetryOn: z.array(z.union([z.number(), z.string()])).optional(),
   continueOnError: z.boolean().optional(),
   needs: z.array(z.string()).optional(),
+  description: z.string().optional(),
   actor: z.object({ options: z.looseObject({ actionTimeout: positive.optional() }).optional() }).optional(),
 });
 

@@ -43,8 +43,8 @@ export interface SignalStepOptions {
   name: Dynamic<string>;
   /** Milliseconds. */
   timeout?: Dynamic<number>;
-  /** The result when the time is over; without it the step fails. */
-  default?: Dynamic<unknown>;
+  /** The result when the time is over; without it the step fails. No function: it is known before the step is reached. */
+  default?: unknown;
   /** Default `signal`. */
   alias?: string;
 }
@@ -93,6 +93,7 @@ export function signalStep(options: SignalStepOptions): PredefinedStep {
   if (typeof options.name !== "string" && typeof options.name !== "function")
     throw new TypeError("signalStep: 'name' must be a text or a function");
   checkMs("signalStep", "timeout", options.timeout);
+  if (typeof options.default === "function") throw new TypeError("signalStep: 'default' must be a value, not a function");
   return predefined("signal", options);
 }
 
