@@ -156,7 +156,7 @@ bool rv__queue_watch(struct rv__queue *queue, int64_t for_ns)
 bool rv__queue_wait(struct rv__queue *queue, int64_t deadline_ns)
 {
     assert(queue->wake == NULL);
-    if (atomic_load(&queue->head) == 0) {
+    if (atomic_load(&queue->head) == 0 && deadline_ns > 0) { /* 0: it only looks */
         bool in_time = true;
         pthread_mutex_lock(&queue->mutex);
         while (in_time && rv__queue_may_sleep(queue))

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/cancel.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -377,9 +378,9 @@ static int judge_payload(const struct rv__call *call, rv_violations **violations
 enum { MOVED_MS = 20 };
 static bool has_moved(rv_engine *e, int *rc, rv_error *err)
 {
-    if (*rc != RV_ECLOSED || rv_cancel_fired(e->closing))
+    if (*rc != RV_ECLOSED || rv_cancel_fired(e->closing) || RV__BUG(410))
         return false;
-    int passed = rv__ask_pause(MOVED_MS, NULL, e->closing, err);
+    int passed = rv__member_pause(e, MOVED_MS, NULL, err);
     *rc = passed < 0 ? passed : RV_ECLOSED;
     return passed == RV_OK;
 }
@@ -942,7 +943,7 @@ static bool is_over_elsewhere(struct rv__call *call, int64_t pause_ms, rv_cancel
 {
     rv_engine *e = call->engine;
     rv__engine_enter(e);
-    int rc = rv__ask_pause(pause_ms, by, e->closing, NULL);
+    int rc = rv__member_pause(e, pause_ms, by, NULL);
     if (rc == RV_OK)
         rc = rv__run_has_ended(e, call->workflow, call->run_id, NULL);
     rv__engine_leave(e);
@@ -953,7 +954,8 @@ static bool is_over_elsewhere(struct rv__call *call, int64_t pause_ms, rv_cancel
  * time goes by. */
 static int wait_for_member(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
-    int64_t deadline_ns = rv__deadline_ns(timeout_ms), left_ms = timeout_ms;
+    struct rv__clock *clock = call->engine->clock;
+    int64_t until_ms = rv__mono_ms(clock) + timeout_ms, left_ms = timeout_ms;
     for (;;) {
         int answered = wait_for_answer(call, left_ms, by);
         if (answered <= 0 || call->rc != RV__ELSEWHERE)
@@ -964,8 +966,8 @@ static int wait_for_member(struct rv__call *call, int64_t timeout_ms, rv_cancel 
             over = is_over_elsewhere(call, left_ms > 0 && left_ms < pause_ms ? left_ms : pause_ms,
                                      by);
             pause_ms = pause_ms * 2 < LOOK_LAST_MS ? pause_ms * 2 : LOOK_LAST_MS;
-            int64_t left_ns = deadline_ns - rv__mono_ns(rv__clock_real());
-            left_ms = timeout_ms < 0 ? -1 : left_ns > 0 ? left_ns / 1000000 + 1 : 0;
+            left_ms = until_ms - rv__mono_ms(clock);
+            left_ms = timeout_ms < 0 ? -1 : left_ms > 0 ? left_ms : 0;
         }
         if (!over)
             return 0;

@@ -91,7 +91,7 @@ static int ask_member(rv_engine *e, const struct rv__addressee *told, struct rv_
     rv__engine_enter(e);
     int rc = rv__buf_err(request, err);
     if (rc == RV_OK)
-        rc = rv__member_ask(e, told->member, request, ANSWER_MS, e->closing, reply, err);
+        rc = rv__member_ask(e, told->member, request, ANSWER_MS, reply, err);
     else
         *reply = (struct rv__reply){ .frame = { .type = FRAME_ERROR } };
     rv__engine_leave(e);

@@ -328,7 +328,8 @@ static int take_start(rv_engine *e, struct rv__call *call)
     struct rv__run *run = NULL;
     if (known == NULL)
         return RV_ENOTFOUND;
-    if (call->run_id[0] != '\0' && !call->made_id) { /* it may be there already */
+    /* It may be there already; one that is begun again, too. */
+    if (call->run_id[0] != '\0' && (!call->made_id || (call->began && rv__member_is(e)))) {
         /* Members look first: it may be another's. */
         int rc = rv__run_reach(e, call->run_id, &call->letter, rv__member_is(e), &run);
         if (rc < 0)
@@ -759,6 +760,31 @@ void rv__run_calls_elsewhere(struct rv__run *run)
     }
 }
 
+static void refuse_one(struct rv__call *call, const rv_error *why)
+{
+    call->waiting = false;
+    call->err = *why;
+    rv__call_reply(call, why->code);
+}
+
+void rv__run_calls_doubtful(struct rv__run *run)
+{
+    rv_error why;
+    struct rv__call **at = &run->calls;
+    (void)rv__fail(&why, RV_EFAILED,
+                   "this process was taken for dead before the store answered: it is not known "
+                   "whether it was done");
+    while (*at != NULL) {
+        struct rv__call *call = *at;
+        if (call->kind != CALL_MESSAGE) { /* a start that is made again finds the run */
+            at = &call->next;
+            continue;
+        }
+        *at = call->next;
+        refuse_one(call, &why);
+    }
+}
+
 static void close_list(struct rv__call **list)
 {
     while (*list != NULL) {
@@ -767,13 +793,6 @@ static void close_list(struct rv__call **list)
         call->waiting = false;
         rv__call_reply(call, rv__fail(&call->err, RV_ECLOSED, "the engine has closed"));
     }
-}
-
-static void refuse_one(struct rv__call *call, const rv_error *why)
-{
-    call->waiting = false;
-    call->err = *why;
-    rv__call_reply(call, why->code);
 }
 
 static void refuse_list(struct rv__call **list, const rv_error *why)

@@ -113,6 +113,8 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
     int64_t wake_ms = idle && rv__cell_active(run->cell) ? rv__run_wake_ms(run) : 0;
     /* What is written as not active is nobody's: a member says so of what stays in its memory. */
     bool active = !idle || (rv__member_is(run->engine) && stays(run, wake_ms));
+    if (active)
+        wake_ms = 0; /* it does not sleep: nobody is to look for it */
     struct rv__str lacks = { NULL, 0 };
     run->given = rv__member_is(run->engine) && active && !run->is_new &&
                  rv__member_gives(run, &lacks);
@@ -338,11 +340,12 @@ static int64_t write_batch(struct rv__job *job)
         size_t n = piece_of(b, b->written);
         int rc = rv__store_commit(e->store, &b->writes[b->written], n, &err);
         note_health(e, rc < 0 ? &err : NULL);
-        if (rc == RV_EGONE) {
+        if (rc == RV_EGONE && !(RV__BUG(401) && e->member.on)) {
             e->commit.lost = b->lost = true;
             return 0;
         }
-        if (rc < 0 && !RV__BUG(37))
+        b->doubtful = rc < 0 ? n : 0;
+        if (rc < 0 && !RV__BUG(37) && !(rc == RV_EGONE && RV__BUG(401)))
             return RETRY_COMMIT_MS; /* nothing is dropped, nothing of it is seen meanwhile */
         b->written += n;
     }
@@ -402,6 +405,8 @@ static void refuse(struct rv__run *run, const rv_error *why)
     rv__buf_done(&run->logs);
     run->logs = logs;
     run->log_count = log_count;
+    run->claimed = rv__member_is(run->engine) &&
+                   !RV__BUG(407); /* it is ours as before: else it were only looked at */
     rv__run_load(run, true);
 }
 
@@ -469,6 +474,8 @@ void rv__run_let_go(struct rv__run *run)
         int64_t wake_ms = run->row_wake_ms;
         bool asleep = !run->row_active && rv__run_idle(run);
         if (!asleep || (wake_ms != 0 && wake_ms < e->now_ms + SLEEP_AT_LEAST_MS))
+            return;
+        if (RV__BUG(408) && rv__member_is(e))
             return;
         if (wake_ms != 0)
             rv__load_asleep(e, wake_ms);
@@ -585,10 +592,24 @@ int rv__commits_init(rv_engine *e, rv_error *err)
     return RV_OK;
 }
 
+/* What is known to be on disk was done, though we are told to forget it; of what may be there nobody knows. */
+void rv__commits_answer_lost(rv_engine *e)
+{
+    for (size_t i = 0; i < RV__BATCHES; i++) {
+        struct rv__batch *b = &e->commit.batches[i];
+        for (size_t k = 0; b->lost && k < b->written + b->doubtful; k++)
+            if (k >= b->written)
+                rv__run_calls_doubtful(b->of[k]);
+            else if (b->writes[k].outcome == STORE_WRITTEN)
+                rv__run_answer_calls(b->of[k]);
+    }
+}
+
 void rv__commits_forget(rv_engine *e)
 {
     for (size_t i = 0; i < RV__BATCHES; i++) {
         struct rv__batch *b = &e->commit.batches[i];
+        b->doubtful = 0;
         b->runs = NULL;
         b->used = b->lost = false;
         rv__arena_reset(&b->arena);

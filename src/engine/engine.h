@@ -216,6 +216,8 @@ struct rv__batch {
     struct rv__store_write *writes;
     struct rv__run **of;   /* whose write each is */
     size_t count, written; /* writes; those that are on disk, or refused */
+    size_t
+        doubtful; /* those behind them whose commit failed: the store may have them all the same */
 };
 
 enum { RV__BATCHES = 2 }; /* one is written, and under load the next waits for the disk already */
@@ -415,6 +417,8 @@ int rv__engine_reader(rv_engine *engine, struct rv__store **ret, rv_error *err);
 void *rv__engine_main(void *engine);
 /* One turn, on whatever letters there are. Returns the monotonic ns to sleep until; 0: there is more. */
 int64_t rv__engine_turn(rv_engine *engine);
+/* The same, without a turn, and without what a member looks at every so often (member.h). */
+int64_t rv__engine_own_due(rv_engine *engine);
 /* What was decided in this turn is pumped, free places are given, and a batch leaves, if none is away. */
 void rv__engine_decide(rv_engine *engine);
 int rv__engine_post(rv_engine *engine, struct rv__letter *letter); /* RV_ECLOSED. Thread: any */
@@ -428,7 +432,8 @@ void rv__engine_take_again(rv_engine *engine, struct rv__letter *letter);
 /* commit.c */
 int rv__commits_init(rv_engine *engine, rv_error *err);
 void rv__commits_done(rv_engine *engine);
-void rv__commits_forget(rv_engine *engine); /* for a death in a kit */
+void rv__commits_answer_lost(rv_engine *engine); /* callers whose batch was lost with the lease */
+void rv__commits_forget(rv_engine *engine);      /* for a death in a kit */
 /* What was decided goes to disk, if the writer has nothing else to do or it pays to have the next batch ready
  * for it: on its way, or there already, and acted for. */
 void rv__commit(rv_engine *engine);
@@ -644,6 +649,8 @@ bool rv__call_elsewhere(rv_engine *engine, struct rv__call *call, struct rv__run
                         int64_t owner);
 /* The run has become another member's: who waits for it here looks at it there. */
 void rv__run_calls_elsewhere(struct rv__run *run);
+/* Nobody knows whether its last write is on disk: who sent it a message is told so, others may ask again. */
+void rv__run_calls_doubtful(struct rv__run *run);
 void rv__calls_from_disk(
     rv_engine *engine);                 /* the store refuses: who looks is told what is on disk */
 void rv__calls_wake(rv_engine *engine); /* those that were answered in this turn */

@@ -7,12 +7,16 @@
 #include "base/error.h"
 #include "engine/attempt.h"
 #include "engine/call.h"
+#include "engine/member.h"
 #include "read/read.h"
 
 #define START_MS \
     INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any time will do, as long as it stays */
 
-enum { HOSTS = 4 }; /* credits of the executor of hosts */
+enum {
+    HOSTS = 4,       /* credits of the executor of hosts */
+    OFFICE_MS = 500, /* as member.c looks without being called */
+};
 
 /* --------------------------------------------------------------------------------- desks --- */
 
@@ -210,6 +214,8 @@ int rv__kit_around(rv_engine *e, rv_error *err)
 int rv__kit_open_store(rv_engine *e, rv_error *err)
 {
     struct rv__kit *kit = e->kit;
+    bool member = kit->other != NULL && kit->other->lease_ms > 0;
+    rv__member_close(e);
     rv__store_close(e->step_reader);
     rv__store_close(e->loader);
     rv__store_close(e->reader);
@@ -226,8 +232,10 @@ int rv__kit_open_store(rv_engine *e, rv_error *err)
         rv__sim_store_restart(&kit->disk);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
+    if (member)
+        e->member.lease_ms = kit->other->lease_ms;
     if (rc == RV_OK)
-        rc = rv__store_reader(e->store, &e->loader, err);
+        rc = member ? rv__member_open(e, err) : rv__store_reader(e->store, &e->loader, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->step_reader, err);
     if (rc == RV_OK && e->reading == NULL)
@@ -303,16 +311,43 @@ static int64_t sooner_ns(int64_t until_ns, const struct rv__timers *timers)
     return late != NULL && late->due * 1000000 < until_ns ? late->due * 1000000 : until_ns;
 }
 
+/* What the thread that answers others would do. */
+static void serve(rv_engine *e)
+{
+    struct rv__kit *kit = e->kit;
+    if (!e->member.on || kit->serves || kit->dead || e->closed ||
+        rv__mono_ms(e->clock) < kit->office_ms)
+        return;
+    kit->serves = true;
+    kit->office_ms = rv__mono_ms(e->clock) + OFFICE_MS;
+    (void)rv__member_serve(e); /* the store does not answer: it looks again */
+    kit->serves = false;
+}
+
+static int64_t sooner_office_ns(const rv_engine *e, int64_t until_ns)
+{
+    int64_t at_ns = e->kit->office_ms * 1000000;
+    return e->member.on && !e->kit->serves && at_ns < until_ns ? at_ns : until_ns;
+}
+
 /* A turn, and the death it may end in. Returns the monotonic ns at which something is due. */
 static int64_t turn(rv_engine *e)
 {
     post_slow(e);
+    serve(e);
     int64_t until_ns = e->kit->dead ? 0 : rv__engine_turn(e);
     if (e->kit->dead) {
         crash(e);
         return 0;
     }
-    return sooner_ns(sooner_ns(until_ns, &e->kit->slow), &e->kit->unsaid);
+    if (until_ns == 0)
+        return 0;
+    return sooner_office_ns(e, sooner_ns(sooner_ns(until_ns, &e->kit->slow), &e->kit->unsaid));
+}
+
+int64_t rv__kit_own_due(rv_engine *e)
+{
+    return sooner_ns(sooner_ns(rv__engine_own_due(e), &e->kit->slow), &e->kit->unsaid);
 }
 
 static bool strikes(struct rv__kit *kit, unsigned one_in)
@@ -355,6 +390,13 @@ static bool run_something(rv_engine *e, bool steps)
     }
 }
 
+/* Is there something that could be done now? */
+static bool lies(const struct rv__kit *kit, bool steps)
+{
+    return kit->writer.first != NULL || kit->reader.first != NULL ||
+           (steps && rv__hand_lies(kit->hand));
+}
+
 void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_ms)
 {
     struct rv__kit *kit = e->kit;
@@ -371,9 +413,7 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
         }
         int64_t now_ns = rv__mono_ns(e->clock);
         bool in_time = until_ms == INT64_MAX || now_ns < until_ms * 1000000;
-        bool lies = kit->writer.first != NULL || kit->reader.first != NULL ||
-                    rv__hand_lies(kit->hand);
-        if (lies && in_time && strikes(kit, kit->late_one_in)) {
+        if (lies(kit, true) && in_time && strikes(kit, kit->late_one_in)) {
             rv__virtual_clock_advance(&kit->clock, 1 + (int64_t)rv__random_below(&kit->random, 20));
             continue;
         }
@@ -386,6 +426,17 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
         int64_t ms = (next_ns - now_ns + 999999) / 1000000;
         rv__virtual_clock_advance(&kit->clock, ms > 0 ? ms : 1);
     }
+}
+
+bool rv__kit_once(rv_engine *e, bool steps, int64_t *ret_ns)
+{
+    bool did = run_something(e, steps), more;
+    do {
+        *ret_ns = turn(e);
+        more = *ret_ns == 0 || rv__queue_wait(&e->inbox, 0);
+        did |= more;
+    } while (more);
+    return did || lies(e->kit, steps);
 }
 
 /* Until all that was decided is on disk and acted upon, or it is dead. */
@@ -415,10 +466,12 @@ void rv__kit_restart(rv_engine *e, int64_t grace_ms)
     }
     if (!crashed) {
         settle(e);
-        if (!e->kit->dead)
+        if (!e->kit->dead && !e->member.fenced)
             rv__hand_back(e);
         settle(e);
     }
+    if (!e->kit->dead)
+        rv__member_part(e);
     e->kit->crashes += e->kit->dead;
     e->closed = false;
     rv_cancel *old = e->closing;

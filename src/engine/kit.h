@@ -29,6 +29,8 @@ struct rv__kit_disk {
     int (*open)(struct rv__kit_disk *self, struct rv__store **ret, rv_error *err);
     void (*before_commit)(struct rv__kit_disk *self); /* the moment to arrange for trouble */
     enum rv__kit_death (*failed)(struct rv__kit_disk *self);
+    int64_t
+        lease_ms; /* the engines on it are members (member.h), with this lease; 0 = they are not */
 };
 
 /* A desk without a thread: its jobs lie there until they are run, in order, when chance says so. */
@@ -59,7 +61,9 @@ struct rv__kit {
     unsigned crash_one_in;
     enum rv__sim_store_fate fate; /* how it dies next, or died last */
     int64_t crashes;
-    bool dead; /* died in a commit: to be reopened before anything else */
+    int64_t office_ms; /* of a member: when it next looks what others ask, by the monotonic clock */
+    bool serves;       /* it does so just now */
+    bool dead;         /* died in a commit: to be reopened before anything else */
 };
 
 /* rv_test_engine_new() on a disk of the caller's; NULL: a new one of its own. */
@@ -75,6 +79,11 @@ int rv__kit_around(rv_engine *engine, rv_error *err);
  * monotonic clock (INT64_MAX: until nothing is left that could happen; INT64_MIN: until *done, and no step
  * runs and no time passes meanwhile). */
 void rv__kit_drive(rv_engine *engine, const bool *done, rv_cancel *by, int64_t until_ms);
+/* One of the things that could happen without time passing, and the turns that follow from it. `steps`: a step may run.
+ * False: there is none; *ret_ns: when there will be. */
+bool rv__kit_once(rv_engine *engine, bool steps, int64_t *ret_ns);
+/* The same, but for what a member looks at every so often: RV__NEVER, if nothing else is to come. */
+int64_t rv__kit_own_due(rv_engine *engine);
 void rv__kit_free(struct rv__kit *kit); /* NULL is allowed */
 
 #endif

@@ -265,7 +265,8 @@ static void arm_wait(void *arg, const struct rv__effect *effect)
 
 /* Work that was in flight in an earlier process is lost. A function that ran inside that process may have killed it
  * and is counted for blame; hosts, commands and requests cannot have killed it. `crash`: the process did not shut down
- * in order. `blame`: it died; an expired lease does not prove that. */
+ * in order. `blame`: it died. Among members this must be known: neither an expired lease proves it, nor a claim whose
+ * answer was lost and that is found again. */
 static int say_lost(struct rv__run *run, bool crash, bool blame)
 {
     struct rv__started lost = rv__cell_started(run->cell);
@@ -341,7 +342,7 @@ static void attach(rv_engine *e, struct load *l)
         rv__cell_outstanding(run->cell, arm_wait, run);
     /* If this process had the run in memory before, the work was lost by a refused commit, not by a crash.
      * Without memory, a later scan finds the run again. */
-    bool blame = !refused && l->from != STORE_EXPIRED;
+    bool blame = !refused && (!rv__member_is(e) || l->from == STORE_DIED || RV__BUG(403));
     if (!RV__BUG(55) && say_lost(run, !refused, blame) < 0) {
         run->owes_again = true;
         e->starved = true;
@@ -501,6 +502,8 @@ static void load_landed(rv_engine *e, struct rv__job *job)
         rc = l->rc = RV_ESTORE;
         run->urgent = false;
     }
+    if (rc == RV_ESTORE && l->claims)
+        e->member.seeks_own = true; /* it may be ours: the answer was lost */
     bool again = rc == RV_ENOMEM || (rc == RV_ESTORE && !l->damaged);
     if (run->urgent && rc == RV_ESTORE)
         again = false; /* the store does not answer: the waiting calls fail */
@@ -672,7 +675,7 @@ static int take_claimed(void *arg, const struct rv__store_claimed *run)
 static int scan_claim(struct scan *scan, struct rv__store *store)
 {
     size_t ended = 0;
-    int rc = scan->active ? store->ops->expire(store, &ended, &scan->err) : RV_OK;
+    int rc = scan->active && !RV__BUG(402) ? store->ops->expire(store, &ended, &scan->err) : RV_OK;
     if (rc == RV_OK)
         rc = store->ops->claim(store, &scan->claim, take_claimed, scan, &scan->err);
     if (rc == RV_OK && scan->seeks_share)
@@ -777,7 +780,8 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         rv__member_fenced(e);
     if (scan->rc < 0) {
         load->retry_ms = now_ms + RETRY_MS;
-        seek_own(e, scan); /* some of them may be ours */
+        if (!RV__BUG(404))
+            seek_own(e, scan); /* some of them may be ours */
         scan_free(scan);
         return;
     }

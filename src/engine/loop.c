@@ -156,8 +156,7 @@ static int64_t sooner(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* When is there something to do, if nothing comes? Monotonic ns; 0: at once. */
-static int64_t next_due(rv_engine *e)
+int64_t rv__engine_own_due(rv_engine *e)
 {
     int64_t mono_ns = rv__mono_ns(e->clock), until_ns = RV__NEVER;
     if (e->starved)
@@ -180,7 +179,6 @@ static int64_t next_due(rv_engine *e)
         until_ns = sooner(until_ns, timeout->due * 1000000);
     if (!e->member.fenced)
         until_ns = rv__limits_until_ns(e, rv__load_until_ns(e, until_ns));
-    until_ns = rv__member_until_ns(e, until_ns);
     until_ns = rv__retain_until_ns(e, until_ns);
     until_ns = rv__guests_until_ns(e, until_ns);
     if (e->in_flight != NULL)
@@ -192,6 +190,13 @@ static int64_t next_due(rv_engine *e)
     if (e->tell_by_ns != 0)
         until_ns = sooner(until_ns, e->tell_by_ns);
     return until_ns > 0 ? until_ns : 1; /* 0 means something else */
+}
+
+/* When is there something to do, if nothing comes? Monotonic ns; 0: at once. */
+static int64_t next_due(rv_engine *e)
+{
+    int64_t until_ns = rv__engine_own_due(e);
+    return until_ns == 0 ? 0 : rv__member_until_ns(e, until_ns);
 }
 
 /* ----------------------------------------------------------------------------------- turn --- */

@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
@@ -114,6 +115,8 @@ static void begin_anew(rv_engine *e)
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
             rv__owed_clear_all(run, true);
+    if (!RV__BUG(405))
+        rv__commits_answer_lost(e);
     e->life++;
     rv__engine_forget_runs(e);
     atomic_store(&m->id, e->store->ops->member(e->store));
@@ -136,12 +139,12 @@ void rv__member_tick(rv_engine *e)
         return;
     }
     if (now_ms >= m->renew_ms && !m->renewing) {
-        m->renewing = give_duty(e, run_renew, renew_landed);
+        m->renewing = !RV__BUG(400) && give_duty(e, run_renew, renew_landed);
         m->renew_ms = now_ms + m->lease_ms / 3;
     }
     if (now_ms >= m->look_ms || m->generation != e->registry->generation) {
         e->load.more_active = true;
-        if (e->load.due_place.number == 0)
+        if (e->load.due_place.number == 0 && !RV__BUG(411))
             e->load.wake_ms = 1; /* others may have put runs to sleep */
         m->anew |= m->generation != e->registry->generation;
         m->generation = e->registry->generation;
@@ -395,6 +398,16 @@ bool rv__member_answers(const rv_engine *e)
     return atomic_load(&e->member.office_self) == (unsigned long)pthread_self();
 }
 
+int rv__member_pause(rv_engine *e, int64_t ms, rv_cancel *by, rv_error *err)
+{
+    if (e->around.await == NULL)
+        return rv__ask_pause(ms, by, e->closing, err);
+    e->around.await(e, NULL, by, rv__mono_ms(e->clock) + ms);
+    if (by != NULL && rv_cancel_fired(by))
+        return rv__fail(err, RV_ECANCELED, "waiting was cancelled");
+    return rv_cancel_fired(e->closing) ? rv__fail(err, RV_ECLOSED, "the engine has closed") : RV_OK;
+}
+
 static int take_reply(void *arg, uint64_t id, struct rv__str text)
 {
     struct rv__reply *reply = arg;
@@ -403,22 +416,25 @@ static int take_reply(void *arg, uint64_t id, struct rv__str text)
 }
 
 int rv__member_ask(rv_engine *e, int64_t to, const struct rv__buf *request, int64_t timeout_ms,
-                   rv_cancel *closing, struct rv__reply *reply, rv_error *err)
+                   struct rv__reply *reply, rv_error *err)
 {
     struct rv__membership *m = &e->member;
-    int64_t deadline_ns = rv__deadline_ns(timeout_ms);
+    int64_t deadline_ns = rv__mono_ns(e->clock) + timeout_ms * 1000000;
     uint64_t id = 0;
     *reply = (struct rv__reply){ .frame = { .json = { NULL, 0 } } };
     rv__frames_init(&reply->frames);
     pthread_mutex_lock(&m->lock);
     int rc = m->asker->ops->ask(m->asker, to, rv__buf_view(request), &id, err);
     pthread_mutex_unlock(&m->lock);
+    if (rc == RV_ESTORE && !RV__BUG(406)) /* it may have come there all the same */
+        return rv__fail(err, RV_EFAILED,
+                        "the store did not answer: it is not known whether it was done");
     if (rc < 0)
         return rc;
     bool gives_up = false;
     for (rc = RV_EBUSY; rc == RV_EBUSY || (rc == RV_ESTORE && !gives_up);) {
-        rc = rv__ask_pause(ANSWER_LOOK_MS, NULL, closing, err);
-        gives_up = rc < 0 || rv__mono_ns(rv__clock_real()) >= deadline_ns;
+        rc = rv__member_pause(e, ANSWER_LOOK_MS, NULL, err);
+        gives_up = rc < 0 || rv__mono_ns(e->clock) >= deadline_ns;
         pthread_mutex_lock(&m->lock);
         rc = m->asker->ops->answered(m->asker, id, gives_up, take_reply, reply, err);
         pthread_mutex_unlock(&m->lock);
@@ -434,7 +450,6 @@ int rv__member_ask(rv_engine *e, int64_t to, const struct rv__buf *request, int6
 /* --------------------------------------------------------------------------------- answering --- */
 
 struct asked {
-    rv_engine *engine;
     struct asked_one {
         uint64_t id;
         struct rv__frames frames;
@@ -454,7 +469,6 @@ static int take_asked(void *arg, uint64_t id, struct rv__str text)
 
 static void answer_one(rv_engine *e, struct asked_one *one)
 {
-    struct rv__store *store = e->member.office_store;
     struct rv__frame frame;
     struct rv__arena arena;
     struct rv__str value, text = { NULL, 0 };
@@ -475,34 +489,46 @@ static void answer_one(rv_engine *e, struct asked_one *one)
         rv__wire_error(&out, &err);
     }
     for (rc = RV_ESTORE; rc == RV_ESTORE && !atomic_load(&e->member.stops);) {
+        struct rv__store *store = e->member.office_store;
         rc = store->ops->answer(store, one->id, rv__buf_view(&out), NULL);
-        if (rc == RV_ESTORE)
+        if (rc == RV_ESTORE && e->around.threads)
             rv__clock_sleep_ms(RETRY_MS);
     }
     rv__arena_done(&arena);
     rv__buf_done(&out);
 }
 
+int rv__member_serve(rv_engine *e)
+{
+    struct rv__membership *m = &e->member;
+    struct asked *asked = rv__zalloc(1, sizeof *asked);
+    if (asked == NULL)
+        return RV_ENOMEM;
+    atomic_store(&m->office_self, (unsigned long)pthread_self());
+    int rc = m->office_store->ops->asked(m->office_store, rv__member_id(e), take_asked, asked,
+                                         NULL);
+    for (size_t i = 0; i < asked->count; i++) {
+        answer_one(e, &asked->items[i]);
+        rv__frames_done(&asked->items[i].frames);
+    }
+    if (!e->around.threads) /* it was the caller of somebody */
+        atomic_store(&m->office_self, 0);
+    rc = rc < 0 ? rc : (int)asked->count;
+    rv__free(asked);
+    return rc;
+}
+
 static void *office_main(void *arg)
 {
     rv_engine *e = arg;
     struct rv__membership *m = &e->member;
-    struct rv__store *store = m->office_store;
-    struct asked *asked = rv__zalloc(1, sizeof *asked);
-    atomic_store(&m->office_self, (unsigned long)pthread_self());
-    while (asked != NULL && !atomic_load(&m->stops)) {
-        asked->count = 0;
-        int rc = store->ops->asked(store, rv__member_id(e), take_asked, asked, NULL);
-        for (size_t i = 0; i < asked->count; i++) {
-            answer_one(e, &asked->items[i]);
-            rv__frames_done(&asked->items[i].frames);
-        }
-        if (rc == RV_OK && asked->count == 0)
-            rc = store->ops->await(store, OFFICE_MS, NULL);
+    while (!atomic_load(&m->stops)) {
+        int rc = rv__member_serve(e);
+        if (rc == 0)
+            rc = m->office_store->ops->await(m->office_store, OFFICE_MS, NULL);
         if (rc < 0)
             rv__clock_sleep_ms(RETRY_MS);
     }
-    rv__free(asked);
     return NULL;
 }
 
@@ -514,6 +540,7 @@ int rv__member_open(rv_engine *e, rv_error *err)
     struct rv__store *store = e->store;
     pthread_mutex_init(&m->lock, NULL); /* on Linux it cannot fail */
     m->on = true;
+    m->fenced = m->renewing = m->rejoining = m->rejoined = m->seeks_own = false;
     atomic_store(&m->id, store->ops->member(store));
     int rc = store->ops->aide(store, &e->loader, err);
     if (rc == RV_OK)
@@ -526,7 +553,7 @@ int rv__member_open(rv_engine *e, rv_error *err)
 int rv__member_start(rv_engine *e, rv_error *err)
 {
     struct rv__membership *m = &e->member;
-    if (!m->on)
+    if (!m->on || !e->around.threads)
         return RV_OK;
     if (pthread_create(&m->office, NULL, office_main, e) != 0)
         return rv__fail(err, RV_ESYS, "no thread could be made to answer other members");
@@ -541,7 +568,12 @@ void rv__member_stop(rv_engine *e)
         return;
     if (m->has_office)
         pthread_join(m->office, NULL);
-    if (!m->fenced && !e->commit.gone)
+    rv__member_part(e);
+}
+
+void rv__member_part(rv_engine *e)
+{
+    if (e->member.on && !e->member.fenced && !e->commit.gone && !RV__BUG(409))
         (void)e->store->ops->part(e->store, NULL); /* else its lease ends by itself */
 }
 
@@ -552,5 +584,6 @@ void rv__member_close(rv_engine *e)
         return;
     rv__store_close(m->office_store);
     rv__store_close(m->asker);
+    m->office_store = m->asker = NULL;
     pthread_mutex_destroy(&m->lock);
 }

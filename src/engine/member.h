@@ -29,6 +29,7 @@ static inline int64_t rv__member_id(const rv_engine *engine) /* Thread: any */
 int rv__member_open(rv_engine *engine, rv_error *err);
 int rv__member_start(rv_engine *engine, rv_error *err); /* the thread, once the engine is whole */
 void rv__member_stop(rv_engine *engine);  /* the loop has ended: the runs are free for others */
+void rv__member_part(rv_engine *engine);  /* the same, and no more: what others ask goes on */
 void rv__member_close(rv_engine *engine); /* what it has of the store */
 
 void rv__member_tick(rv_engine *engine); /* what is due: the lease, claims, feeds */
@@ -61,7 +62,12 @@ int rv__member_owner(rv_engine *engine, const char *run_id, int64_t *ret_owner, 
                      rv_error *err);
 /* Ask another member: as rv__ask().   Thread: any but the loop's. */
 int rv__member_ask(rv_engine *engine, int64_t to, const struct rv__buf *request, int64_t timeout_ms,
-                   rv_cancel *closing, struct rv__reply *reply, rv_error *err);
+                   struct rv__reply *reply, rv_error *err);
+/* A caller waits for what another member does; where callers take the turns, those are taken meanwhile. RV_ECANCELED,
+ * RV_ECLOSED: as rv__ask_pause().   Thread: the same. */
+int rv__member_pause(rv_engine *engine, int64_t ms, rv_cancel *by, rv_error *err);
+/* Answer what others have asked; the number of requests.   Thread: the same, one at a time. */
+int rv__member_serve(rv_engine *engine);
 /* Is this the thread that answers others? It sends nothing on: who asked looks again.   Thread: any. */
 bool rv__member_answers(const rv_engine *engine);
 

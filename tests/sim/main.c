@@ -37,15 +37,21 @@ static double now_s(void)
 }
 
 static struct {
-    bool shell, sqlite; /* with a real engine; on a real file */
+    bool shell, sqlite, members; /* with a real engine; on a real file; with several */
 } mode;
+
+static enum shell_kind kind_of(void)
+{
+    return mode.members ? SHELL_MEMBERS : mode.sqlite ? SHELL_SQLITE : SHELL_MEMORY;
+}
 
 static const char *mode_flags(void)
 {
-    return mode.sqlite  ? "--shell --sqlite "
-           : mode.shell ? "--shell "
-           : sim_stages ? "--stages "
-                        : "";
+    return mode.sqlite    ? "--shell --sqlite "
+           : mode.members ? "--members "
+           : mode.shell   ? "--shell "
+           : sim_stages   ? "--stages "
+                          : "";
 }
 
 static void complain(uint64_t seed, const struct world *world, const char *program)
@@ -72,7 +78,7 @@ static bool run_shell(uint64_t seed, bool with_trace, const char *program)
     for (int i = 0; i < times && !failed; i++) {
         struct shell *shell = sim_alloc(sizeof *shell);
         limit_cpu(SHELL_SECONDS);
-        shell_init(shell, seed, mode.sqlite, with_trace);
+        shell_init(shell, seed, kind_of(), with_trace);
         shell_run(shell);
         prints[i] = shell->print;
         if (i > 0 && prints[0] != prints[1] && !shell->world.failed)
@@ -211,6 +217,7 @@ enum {
     FIRST_SHELL_BUG = 31,
     FIRST_STAGE_BUG = 71,
     FIRST_LIMIT_BUG = 270, /* of the shell again */
+    FIRST_MEMBER_BUG = 400,
 };
 static const char *const bugs[] = {
     [1] = "an effect is released before the commit",
@@ -310,6 +317,18 @@ static const char *const bugs[] = {
     [274] = "nobody looks when a limit has room again",
     [266] = "a model that is busy uses up an attempt",
     [267] = "a tool of a chat sees the steps that its scope hides",
+    [FIRST_MEMBER_BUG] = "the lease is not renewed where nothing is written",
+    [401] = "what a member wrote after its end is taken as written",
+    [402] = "nobody ends the members whose lease is over",
+    [403] = "a lease that is over is taken for a death",
+    [404] = "a claim whose answer was lost is not looked for",
+    [405] = "a call that may be on disk is made again by a member that joins anew",
+    [406] = "a request that may have arrived is taken as not made",
+    [407] = "a run whose write was refused is only looked at",
+    [408] = "a run at rest stays in the memory of its member",
+    [409] = "a member that ends in order does not say so",
+    [410] = "a request that nobody took is not made again",
+    [411] = "runs that others have put to sleep are not looked for",
 };
 
 /* The check that it fails; NULL: none. */
@@ -329,7 +348,7 @@ static const char *world_fails(uint64_t seed)
 static const char *shell_fails(uint64_t seed)
 {
     struct shell *shell = sim_alloc(sizeof *shell);
-    shell_init(shell, seed, false, false);
+    shell_init(shell, seed, kind_of(), false);
     shell_run(shell);
     const char *check = shell->world.failed ? shell->world.check : NULL;
     if (check == NULL) {
@@ -352,6 +371,7 @@ static uint64_t hunt(struct shared *shared, char *check, size_t size)
         for (uint64_t seed = 1; seed <= BUG_SEEDS && clock() < end; seed++) {
             shared->at[0] = seed;
             limit_cpu(BUG_SEED_SECONDS);
+            mode.members = rv__bug_number >= FIRST_MEMBER_BUG;
             bool limit = rv__bug_number >= FIRST_LIMIT_BUG;
             bool shell = limit ||
                          (rv__bug_number >= FIRST_SHELL_BUG && rv__bug_number < FIRST_STAGE_BUG);
@@ -409,10 +429,10 @@ static int all_bugs(int first)
 
 static int usage(void)
 {
-    fprintf(stderr,
-            "usage: sim [--stages | --shell [--sqlite]] --seeds A..B [-j N] [--stop-after F] | "
-            "--minutes M [-j N] | "
-            "--seed N [--trace] [--shrink]\n");
+    fprintf(stderr, "usage: sim [--stages | --members | --shell [--sqlite]] --seeds A..B [-j N] "
+                    "[--stop-after F] | "
+                    "--minutes M [-j N] | "
+                    "--seed N [--trace] [--shrink]\n");
     return 2;
 }
 
@@ -445,6 +465,10 @@ int main(int argc, char **argv)
         if (strcmp(arg, "--shell") == 0 || strcmp(arg, "--sqlite") == 0) {
             mode.shell = true;
             mode.sqlite |= strcmp(arg, "--sqlite") == 0;
+            continue;
+        }
+        if (strcmp(arg, "--members") == 0) {
+            mode.shell = mode.members = true;
             continue;
         }
         if (strcmp(arg, "--shrink") == 0) {

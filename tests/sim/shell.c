@@ -19,6 +19,8 @@ enum {
 
 int64_t shell_ms(const struct shell *s)
 {
+    if (s->crowd != NULL)
+        return crowd_ms(s);
     return s->base_ms + (s->engine != NULL ? rv__mono_ms(s->engine->clock) : 0);
 }
 
@@ -166,7 +168,7 @@ static void lose_function(struct shell *s)
 /* ------------------------------------------------------------------------------ lives --- */
 
 /* `late`: the program registers what it knows later, or some of it. */
-static void open_engine(struct shell *s, int64_t wall_ms, bool late)
+void shell_open(struct shell *s, int64_t wall_ms, bool late)
 {
     rv_error err = { .message = "" };
     int64_t now_ms = shell_ms(s);
@@ -217,7 +219,7 @@ static void new_process(struct shell *s)
     rv_engine_free(s->engine);
     s->engine = NULL;
     s->base_ms = then_ms;
-    open_engine(s, wall_ms, one_in(&s->world.chance, 4));
+    shell_open(s, wall_ms, one_in(&s->world.chance, 4));
 }
 
 static void die(struct shell *s)
@@ -255,6 +257,8 @@ static void expect_rc(struct shell *s, struct run *run, const char *who, int rc,
                       const rv_error *err, int64_t crashes)
 {
     bool died = s->engine->kit->crashes != crashes;
+    if (crowd_excuses(s, rc))
+        return;
     if (rc == RV_EINVAL && s->refused > 0)
         return; /* with what was decided for the run besides */
     if (rc < 0 && rc != other && !(died && (rc == RV_ESTATE || rc == RV_ENOTFOUND)))
@@ -274,7 +278,7 @@ static void start_run(struct shell *s)
     const char *input = one_in(&world->chance, 4) ? NULL : "{\"order\":[1,2,3]}";
     run->input = input != NULL ? sim_blob(rv__str(input)) : NULL;
     /* A time-out may come before what would have been in time, or behind what would not. */
-    run->untimely = s->late_one_in > 0 || s->unsaid_one_in > 0;
+    run->untimely = s->late_one_in > 0 || s->unsaid_one_in > 0 || !crowd_is_punctual(s);
     record_init(&run->rec, run->plan->plan, world->max_crashes);
     rv__facts_init(&run->facts);
     opts = (struct rv__cell_opts){ .plan = run->plan->plan, .max_crashes = s->engine->max_crashes };
@@ -283,6 +287,7 @@ static void start_run(struct shell *s)
     *world->last_run = run;
     world->last_run = &run->next;
     tally.runs++;
+    crowd_pick(s);
     if (s->missing)
         register_all(s);
     tell(s, "%s of %s starts", run->id, world->gens[which].name);
@@ -309,7 +314,8 @@ static void start_again(struct shell *s, struct run *run)
     tell(s, "%s is started again%s", run->id, other ? ", with another input" : "");
     int rc = rv_run(s->engine, s->world.gens[which].name, other ? "\"other\"" : input,
                     RV_RUN_OPTS(.run_id = run->id), NULL, &err);
-    if (rc != (other ? RV_EEXIST : RV_OK) && !(rc == RV_EINVAL && s->refused > 0))
+    if (rc != (other ? RV_EEXIST : RV_OK) && !(rc == RV_EINVAL && s->refused > 0) &&
+        !crowd_excuses(s, rc))
         judge_fail(&s->world, run, "call", "a second start says %d: %s", rc, err.message);
 }
 
@@ -317,7 +323,9 @@ static void signal_run(struct shell *s, struct run *run, const char *name)
 {
     char payload[32];
     rv_error err = { .message = "" };
-    bool bare = one_in(&s->world.chance, 5);
+    bool bare = s->crowd == NULL && one_in(&s->world.chance, 5);
+    int number = run->signals;
+    crowd_pick(s);
     snprintf(payload, sizeof payload, "{\"signal\":%d}", run->signals++);
     shell_watch(s, run);
     bool ended = !rv__cell_active(run->shadow); /* what is detached may wait for one */
@@ -328,6 +336,7 @@ static void signal_run(struct shell *s, struct run *run, const char *name)
     int rc = rv_signal_with(s->engine, run->id, name, bare ? NULL : payload,
                             RV_SIGNAL_OPTS(.force = force), &err);
     tell(s, "%s gets the signal %s: %d", run->id, name, rc);
+    crowd_gave(s, run, number, rc);
     shell_watch(s, run);
     bool ended_now = !rv__cell_active(run->shadow); /* its end was on its way to disk */
     bool refused = !ended && ended_now && !wanted && rc == RV_EUNWANTED; /* before it ended */
@@ -344,6 +353,7 @@ static void signal_run(struct shell *s, struct run *run, const char *name)
 static void cancel_run(struct shell *s, struct run *run)
 {
     rv_error err = { .message = "" };
+    crowd_pick(s);
     int64_t crashes = s->engine->kit->crashes;
     run->cancelled = run->untimely = true;
     run->cancels++;
@@ -359,7 +369,9 @@ static void cancel_run(struct shell *s, struct run *run)
 static void decide_run(struct shell *s, struct run *run, int decision)
 {
     rv_error err = { .message = "" };
+    crowd_pick(s);
     int64_t crashes = s->engine->kit->crashes;
+    int64_t from_ms = shell_ms(s);
     shell_watch(s, run);
     bool suspended = rv__cell_status(run->shadow) == RUN_SUSPENDED;
     struct rv__buf path;
@@ -383,7 +395,12 @@ static void decide_run(struct shell *s, struct run *run, int decision)
     tell(s, "%s is decided about (%d, %s): %d", run->id, decision,
          path.len > 0 ? path.text : "all there is", rc);
     rv__buf_done(&path);
-    expect_rc(s, run, "rv_decide", rc, suspended ? RV_OK : RV_ESTATE, &err, crashes);
+    bool moved = s->crowd != NULL && shell_ms(s) != from_ms; /* it went on meanwhile */
+    expect_rc(s, run, "rv_decide", rc,
+              moved && rc == RV_ENOTFOUND ? RV_ENOTFOUND
+              : suspended && !moved       ? RV_OK
+                                          : RV_ESTATE,
+              &err, crashes);
     shell_watch(s, run);
     if (rc == RV_OK && suspended &&
         before == run->rec.counts[FACT_RUN_RESUMED] + run->rec.counts[FACT_RUN_ABORTED])
@@ -394,10 +411,13 @@ static void answer_run(struct shell *s, struct run *run, const char *handle, con
                        const char *error)
 {
     rv_error err = { .message = "" };
-    int64_t crashes = s->engine->kit->crashes;
+    crowd_pick(s);
+    int64_t crashes = s->engine->kit->crashes, from_ms = shell_ms(s);
     int rc = rv_complete(s->engine, run->id, handle, result, error, &err);
     tell(s, "%s gets the answer to %s: %d", run->id, handle, rc);
-    expect_rc(s, run, "rv_complete", rc, RV_OK, &err, crashes);
+    bool moved = s->crowd != NULL && shell_ms(s) != from_ms; /* its time may be over */
+    expect_rc(s, run, "rv_complete", rc,
+              moved && (rc == RV_ENOTFOUND || rc == RV_ESTATE) ? rc : RV_OK, &err, crashes);
     shell_watch(s, run);
     if (!s->world.failed && rc == RV_OK && record_waiter(&run->rec, rv__str(handle), true) != NULL)
         judge_fail(&s->world, run, "answered", "an answer was answered, and it is not on disk");
@@ -407,7 +427,8 @@ static void wait_run(struct shell *s, struct run *run)
 {
     rv_outcome *outcome = NULL;
     rv_error err = { .message = "" };
-    int64_t ms = skewed(&s->world.chance, 1, 100000);
+    int64_t ms = skewed(&s->world.chance, 1, s->crowd != NULL ? 5000 : 100000);
+    crowd_pick(s);
     int rc = rv_wait(s->engine, NULL, run->id, RV_WAIT_OPTS(.timeout_ms = ms), &outcome, &err);
     tell(s, "%s was waited for: %d", run->id, rc);
     if (rc == RV_OK) {
@@ -416,9 +437,10 @@ static void wait_run(struct shell *s, struct run *run)
         return;
     }
     shell_watch(s, run);
-    if (rc != RV_ETIMEDOUT)
+    if (rc != RV_ETIMEDOUT && !crowd_excuses(s, rc))
         judge_fail(&s->world, run, "call", "rv_wait fails: %s", err.message);
     else if (!s->world.failed && rv__run_terminal(rv__cell_status(run->shadow)) &&
+             s->crowd == NULL && /* there it is looked at now and then */
              run->rec.ended_ms !=
                  rv__wall_ms(s->engine->clock)) /* else both at once: either counts */
         judge_fail(&s->world, run, "answer", "it was waited for in vain, and it has ended");
@@ -428,11 +450,12 @@ static void wait_run(struct shell *s, struct run *run)
 static void stray(struct shell *s, struct run *run)
 {
     rv_run_state *state = NULL;
+    crowd_pick(s);
     int rc = rv_complete(s->engine, run->id, "nothing", "1", NULL, NULL);
     if (rc == RV_OK && !run->over)
         judge_fail(&s->world, run, "call", "a handle that nobody has is answered");
     rc = rv_signal(s->engine, "nobody", "sig0", NULL, NULL);
-    if (rc != RV_ENOTFOUND)
+    if (rc != RV_ENOTFOUND && !crowd_excuses(s, rc))
         judge_fail(&s->world, NULL, "call", "a signal to nobody says %d", rc);
     rc = rv_state(s->engine, "nobody", &state, NULL);
     if (rc != RV_ENOTFOUND)
@@ -473,7 +496,10 @@ static void advance(struct shell *s, int64_t until_ms)
         int64_t stop_ms = at != NULL && (*at)->due_ms < until_ms ? (*at)->due_ms : until_ms;
         int64_t mono_ms = stop_ms == INT64_MAX ? INT64_MAX : stop_ms - s->base_ms;
         s->interrupted = false;
-        rv__kit_drive(s->engine, &s->interrupted, NULL, mono_ms);
+        if (s->crowd != NULL)
+            crowd_drive(s, &s->interrupted, stop_ms);
+        else
+            rv__kit_drive(s->engine, &s->interrupted, NULL, mono_ms);
         if (s->interrupted && s->steps_left == 0 && !s->world.faults.calm)
             return; /* in the midst of it */
         if (s->interrupted)
@@ -496,13 +522,15 @@ static void meddle(struct shell *s)
     struct world *world = &s->world;
     struct run *run = world->runs;
     char name[8];
-    if (hits(s, FAULT_CRASH))
+    if (s->crowd != NULL)
+        crowd_meddle(s);
+    else if (hits(s, FAULT_CRASH))
         die(s);
-    if (hits(s, FAULT_SHUTDOWN))
+    if (s->crowd == NULL && hits(s, FAULT_SHUTDOWN))
         shut_down(s);
     if (hits(s, FAULT_CLOCK))
         jump(s);
-    if (s->missing ? one_in(&world->chance, 3) : hits(s, FAULT_MISSING)) {
+    if (s->crowd == NULL && (s->missing ? one_in(&world->chance, 3) : hits(s, FAULT_MISSING))) {
         if (s->missing)
             register_all(s);
         else
@@ -526,6 +554,7 @@ static void meddle(struct shell *s)
         decide_run(s, run, one_in(&world->chance, 3) ? RV_ABORT : RV_RESUME);
     if (!world->failed && hits(s, FAULT_CANCEL))
         cancel_run(s, run);
+    crowd_pick(s);
     if (!world->failed && one_in(&world->chance, 4))
         shell_state(s, run);
     if (!world->failed && one_in(&world->chance, 8))
@@ -567,8 +596,8 @@ static void stir(struct shell *s, struct run *run)
     while (wait != NULL && !record_alive(&run->rec, wait))
         wait = wait->wait_next;
     if (wait == NULL) {
-        judge_fail(&s->world, run, "stuck", "it is %s, and nothing that could happen is left",
-                   rv__run_status_name(status));
+        judge_fail(&s->world, run, "stuck", "it is %s%s, and nothing that could happen is left",
+                   rv__run_status_name(status), s->crowd != NULL ? crowd_whose(s, run) : "");
     } else if (wait->parked) {
         char handle[40];
         snprintf(handle, sizeof handle, "%.*s", RV__ARG(rv__blob_str(wait->name)));
@@ -582,20 +611,32 @@ static void stir(struct shell *s, struct run *run)
     }
 }
 
+static void check_granted(struct shell *s)
+{
+    if (!s->world.failed && rv__may_grant(s->engine))
+        judge_fail(&s->world, NULL, "progress", "a place is free and wanted, and nobody gives it");
+}
+
 /* False: all is over. */
 static bool when_quiet(struct shell *s)
 {
     bool open = false;
-    if (s->missing)
-        register_all(s);
-    restore_credits(s);
-    (void)crew_restore(s);
-    do
+    if (s->crowd != NULL) {
+        crowd_restore(s);
+        crowd_each(s, true, restore_credits);
         advance(s, INT64_MAX);
-    while (!s->world.failed && crew_restore(s)); /* the process has died, and they came back */
+        crowd_each(s, false, check_granted);
+    } else {
+        if (s->missing)
+            register_all(s);
+        restore_credits(s);
+        (void)crew_restore(s);
+        do
+            advance(s, INT64_MAX);
+        while (!s->world.failed && crew_restore(s)); /* the process has died, and they came back */
+    }
     shell_check(s);
-    if (!s->world.failed && rv__may_grant(s->engine))
-        judge_fail(&s->world, NULL, "progress", "a place is free and wanted, and nobody gives it");
+    check_granted(s);
     for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
         if (run->over)
             continue;
@@ -627,7 +668,7 @@ static void make_limits(struct shell *s, uint64_t seed)
     }
 }
 
-void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
+void shell_init(struct shell *s, uint64_t seed, enum shell_kind kind, bool with_trace)
 {
     struct world *world = &s->world;
     struct chance *c = &world->chance;
@@ -659,7 +700,10 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
     s->burst = 1 + (int)(mix(seed, 4) % 8);
     crew_init(s, seed);
     make_limits(s, seed);
-    s->disk = disk_new(s, sqlite);
+    if (kind == SHELL_MEMBERS)
+        crowd_new(s, seed);
+    else
+        s->disk = disk_new(s, kind == SHELL_SQLITE);
     world->run_goal = (int)skewed(c, 1, 5);
     world->stages = sim_stages || mix(seed, 9) % 5 == 0;
     plan_make(world, 0, mix(seed, 2), between(c, 1, one_in(c, 8) ? MOST_NODES : 20));
@@ -675,14 +719,18 @@ void shell_init(struct shell *s, uint64_t seed, bool sqlite, bool with_trace)
 void shell_run(struct shell *s)
 {
     struct world *world = &s->world;
-    if (!world->failed)
-        open_engine(s, 0, false);
+    if (!world->failed && s->crowd != NULL)
+        crowd_open(s);
+    else if (!world->failed)
+        shell_open(s, 0, false);
     for (int n = 0; n < ACTIONS && !world->failed; n++) {
         if (world->run_count < world->run_goal && (n == 0 || one_in(&world->chance, 3)))
             start_run(s);
         if (!world->failed && !one_in(&world->chance, 3))
             advance(s, shell_ms(s) +
-                           (one_in(&world->chance, 3) ? 0 : skewed(&world->chance, 1, 200000)));
+                           (one_in(&world->chance, 3)
+                                ? 0
+                                : skewed(&world->chance, 1, s->crowd != NULL ? 20000 : 200000)));
         if (!world->failed)
             shell_check(s);
         if (!world->failed)
@@ -691,7 +739,8 @@ void shell_run(struct shell *s)
             shell_check(s);
     }
     world->faults.calm = true;
-    s->engine->kit->lose_one_in = 0;
+    if (s->crowd == NULL)
+        s->engine->kit->lose_one_in = 0;
     s->killed = false;
     int rounds = 0;
     while (!world->failed && when_quiet(s))
@@ -703,8 +752,12 @@ void shell_run(struct shell *s)
         wait_run(s, run);
     if (!world->failed)
         advance(s, INT64_MAX);
-    if (!world->failed)
+    if (!world->failed && s->crowd != NULL) {
+        crowd_over(s);
+        crowd_each(s, false, shell_over);
+    } else if (!world->failed) {
         shell_over(s);
+    }
     if (s->engine != NULL) {
         tally.virtual_ms += (uint64_t)shell_ms(s);
         tally.commits += (uint64_t)s->engine->commits; /* of its last life */
@@ -714,9 +767,13 @@ void shell_run(struct shell *s)
 void shell_done(struct shell *s)
 {
     struct world *world = &s->world;
-    rv_engine_free(s->engine);
+    if (s->crowd != NULL) {
+        crowd_free(s);
+    } else {
+        rv_engine_free(s->engine);
+        disk_free(s->disk);
+    }
     s->engine = NULL;
-    disk_free(s->disk);
     while (s->answers != NULL) {
         struct answer *next = s->answers->next;
         free(s->answers->text);

@@ -32,6 +32,7 @@ struct shell_disk;
 /* A timer that was due when a commit began, and which commit that was. */
 struct late {
     const struct run *run;
+    const rv_engine *engine;
     uint64_t actor, token;
     int64_t since;
     bool seen;
@@ -39,10 +40,13 @@ struct late {
 
 enum { CREW_MOST = 3 };
 
+struct crowd; /* members.c */
+
 struct shell {
     struct world world; /* plans, oracle, faults, runs, the verdict */
-    rv_engine *engine;
+    rv_engine *engine;  /* of several members: the one that is at work */
     struct shell_disk *disk;
+    struct crowd *crowd; /* NULL: there is one process */
     struct gen_drafts drafts[2];
     uint64_t works;  /* begun */
     uint64_t lives;  /* engines made */
@@ -80,7 +84,8 @@ struct shell {
     uint64_t stored; /* lines of logs on disk, while they are counted */
 };
 
-void shell_init(struct shell *shell, uint64_t seed, bool sqlite, bool trace);
+enum shell_kind { SHELL_MEMORY, SHELL_SQLITE, SHELL_MEMBERS };
+void shell_init(struct shell *shell, uint64_t seed, enum shell_kind kind, bool trace);
 void shell_run(struct shell *shell);
 void shell_done(struct shell *shell);
 
@@ -103,8 +108,46 @@ void crew_check(struct shell *shell, struct run *run); /* none has more than its
 
 /* shell_disk.c */
 struct shell_disk *disk_new(struct shell *shell, bool sqlite);
-void disk_free(struct shell_disk *disk); /* its engine is gone */
+struct shell_disk *disk_of_member(struct shell *shell, int64_t lease_ms, int place);
+void disk_move(struct shell_disk *disk, int place); /* its next process is somewhere else */
+bool disk_unheard(
+    const struct shell_disk *disk);           /* its last commit is on disk, and it does not know */
+void disk_kill(struct shell_disk *disk);      /* the process does nothing more */
+void disk_dies_next(struct shell_disk *disk); /* in its next commit */
+void disk_free(struct shell_disk *disk);      /* its engine is gone */
 struct rv__kit_disk *disk_kit(struct shell_disk *disk);
+
+/* members.c: several engines, each a member of the same store, that die, stand still and come back. */
+void crowd_new(struct shell *shell, uint64_t seed);
+void crowd_free(struct shell *shell);
+int64_t crowd_ms(const struct shell *shell);
+void crowd_open(struct shell *shell); /* all of them join */
+void crowd_pick(struct shell *shell); /* somebody whom the next call is made to */
+/* Time passes, as rv__kit_drive() lets it pass, but by shell_ms(). */
+void crowd_drive(struct shell *shell, const bool *done, int64_t until_ms);
+void crowd_meddle(struct shell *shell);
+bool crowd_loses_answer(struct shell *shell); /* of the next commit */
+void crowd_kills(struct shell *shell);        /* a step takes its process with it */
+void crowd_restore(struct shell *shell);      /* all are there, and stay */
+/* Of all, or of those that still are members. */
+void crowd_each(struct shell *shell, bool all, void (*check)(struct shell *shell));
+bool crowd_is_deep(const struct shell *shell);         /* no more calls inside of calls */
+bool crowd_is_stale(const struct shell *shell);        /* the one at work has lost its runs */
+bool crowd_excuses(const struct shell *shell, int rc); /* a call may say so: the store was away */
+/* A signal was given, with that number in it. */
+void crowd_gave(struct shell *shell, struct run *run, int number, int rc);
+void crowd_row(struct shell *shell, struct run *run, uint64_t seq, struct rv__str facts);
+bool crowd_wrote(struct shell *shell, const struct run *run, int64_t t); /* the one at work did */
+void crowd_holds(struct shell *shell, struct run *run, const struct rv__run *r);
+bool crowd_owns(const struct shell *shell, const struct run *run);      /* the one at work has it */
+bool crowd_is_behind(const struct shell *shell, const struct run *run); /* and had it */
+const char *crowd_whose(struct shell *shell, const struct run *run);    /* for people */
+bool crowd_busy(struct shell *shell, const struct run *run); /* somebody is about to write it */
+bool crowd_is_punctual(const struct shell *shell); /* nothing comes later than it has to */
+void crowd_over(struct shell *shell);
+
+/* shell.c */
+void shell_open(struct shell *shell, int64_t wall_ms, bool late);
 
 /* shell_judge.c */
 void shell_watch(struct shell *shell, struct run *run); /* what is new on disk goes to the record */

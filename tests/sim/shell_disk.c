@@ -21,6 +21,10 @@ struct shell_disk {
     struct faulty_vfs faulty;
     struct rv__store *store;
     int64_t failures_left; /* then the disk has healed */
+    /* a member's: */
+    struct rv__sim_member *member;
+    int place;
+    bool dies_next;
 };
 
 /* ------------------------------------------------------------------------------- in memory --- */
@@ -90,6 +94,89 @@ static enum rv__kit_death memory_failed(struct rv__kit_disk *self)
 {
     struct shell_disk *disk = (struct shell_disk *)self;
     return disk->shell->world.store.dead ? disk->death : KIT_LIVES;
+}
+
+/* --------------------------------------------------------------------------------- members --- */
+
+static int member_open(struct rv__kit_disk *self, struct rv__store **ret, rv_error *err)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    struct rv__sim_store *sim = &disk->shell->world.store;
+    if (disk->member != NULL) {
+        if (rv__sim_member_lives(sim, disk->member->slot))
+            rv__sim_member_dies(disk->member);
+        rv__store_close(&disk->member->store);
+        disk->member = NULL;
+    }
+    sim->refuses = refuses;
+    sim->refuses_arg = disk;
+    int rc = rv__sim_member_new(sim, self->lease_ms, disk->place, &disk->member, err);
+    if (rc == RV_OK)
+        *ret = &disk->member->store;
+    return rc;
+}
+
+static void member_before(struct rv__kit_disk *self)
+{
+    struct shell_disk *disk = (struct shell_disk *)self;
+    struct world *world = &disk->shell->world;
+    struct rv__sim_member *member = disk->member;
+    world->store.refuses_arg = disk;
+    shell_before(disk->shell);
+    if (member->fate != SIM_STORE_WORKS || disk->shell->engine == NULL)
+        return; /* that of the last job, which was no commit; or it is being opened */
+    disk->death = KIT_LIVES;
+    if (disk->dies_next)
+        disk->death = KIT_DIED_BEFORE;
+    else if (strikes(&world->faults, &world->chance, FAULT_STORE))
+        member->fate = SIM_STORE_FAILS;
+    else if (strikes(&world->faults, &world->chance, FAULT_CRASH_COMMIT))
+        disk->death = one_in(&world->chance, 2) ? KIT_DIED_BEFORE : KIT_DIED_AFTER;
+    else if (crowd_loses_answer(disk->shell))
+        member->fate = SIM_STORE_UNHEARD;
+    disk->dies_next = false;
+    if (disk->death != KIT_LIVES)
+        member->fate = disk->death == KIT_DIED_AFTER ? SIM_STORE_DIES_AFTER : SIM_STORE_DIES_BEFORE;
+    if (member->fate != SIM_STORE_WORKS)
+        tell(disk->shell, "member %lld: the next commit %s", (long long)member->slot,
+             member->fate == SIM_STORE_UNHEARD      ? "is not heard of"
+             : member->fate == SIM_STORE_FAILS      ? "fails"
+             : member->fate == SIM_STORE_DIES_AFTER ? "is its process's last"
+                                                    : "is not made: its process dies");
+}
+
+static enum rv__kit_death member_failed(struct rv__kit_disk *self)
+{
+    const struct shell_disk *disk = (const struct shell_disk *)self;
+    return disk->member->dead ? disk->death : KIT_LIVES;
+}
+
+struct shell_disk *disk_of_member(struct shell *shell, int64_t lease_ms, int place)
+{
+    struct shell_disk *disk = disk_new(shell, false);
+    disk->place = place;
+    disk->kit = (struct rv__kit_disk){ member_open, member_before, member_failed, lease_ms };
+    return disk;
+}
+
+void disk_move(struct shell_disk *disk, int place)
+{
+    disk->place = place;
+}
+
+bool disk_unheard(const struct shell_disk *disk)
+{
+    return disk->member != NULL && disk->member->unheard != NULL;
+}
+
+void disk_kill(struct shell_disk *disk)
+{
+    rv__sim_member_dies(disk->member);
+}
+
+void disk_dies_next(struct shell_disk *disk)
+{
+    disk->dies_next = true;
 }
 
 /* ---------------------------------------------------------------------------------- SQLite --- */
@@ -172,10 +259,10 @@ struct shell_disk *disk_new(struct shell *shell, bool sqlite)
     struct shell_disk *disk = sim_alloc(sizeof *disk);
     disk->shell = shell;
     disk->sqlite = sqlite;
-    disk->kit = (struct rv__kit_disk){ memory_open, memory_before, memory_failed };
+    disk->kit = (struct rv__kit_disk){ memory_open, memory_before, memory_failed, 0 };
     if (!sqlite)
         return disk;
-    disk->kit = (struct rv__kit_disk){ file_open, file_before, file_failed };
+    disk->kit = (struct rv__kit_disk){ file_open, file_before, file_failed, 0 };
     snprintf(disk->folder, sizeof disk->folder, "/tmp/rival-sim-XXXXXX");
     if (mkdtemp(disk->folder) == NULL)
         abort();
@@ -193,6 +280,8 @@ void disk_free(struct shell_disk *disk)
         faulty_done(&disk->faulty);
         (void)nftw(disk->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
     }
+    if (disk->member != NULL)
+        rv__store_close(&disk->member->store);
     free(disk);
 }
 

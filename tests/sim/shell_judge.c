@@ -6,7 +6,10 @@
 
 #include "base/json.h"
 
-enum { SMALL = 60 }; /* actors of a cell that is compared whole */
+enum {
+    SMALL = 60,  /* actors of a cell that is compared whole */
+    LARGE = 300, /* of one that is not looked at at every commit, among members */
+};
 
 /* --------------------------------------------------------------------------------- on disk --- */
 
@@ -20,7 +23,18 @@ static int see_row(void *arg, uint64_t seq, struct rv__str facts)
     struct watching *w = arg;
     w->shell->print = rv__str_hash(w->shell->print, facts);
     w->run->seq = seq;
+    if (w->shell->crowd != NULL) {
+        bool good = judge_journal(&w->shell->world, w->run, facts);
+        crowd_row(w->shell, w->run, seq, facts);
+        return good && !w->shell->world.failed ? RV_OK : RV_ECANCELED;
+    }
     return judge_journal(&w->shell->world, w->run, facts) ? RV_OK : RV_ECANCELED;
+}
+
+/* Where the judge reads. */
+static struct rv__store *disk_seen(struct shell *s)
+{
+    return s->crowd != NULL ? &s->world.store.store : s->engine->step_reader;
 }
 
 void shell_watch(struct shell *s, struct run *run)
@@ -29,7 +43,7 @@ void shell_watch(struct shell *s, struct run *run)
     struct world *world = &s->world;
     if (world->failed)
         return;
-    world->disk = s->engine->step_reader;
+    world->disk = disk_seen(s);
     world->mono_ms = shell_ms(s);
     if (journal_rows(world, run, run->seq, see_row, &w) < 0)
         judge_fail(world, run, "journal", "the journal cannot be read");
@@ -98,6 +112,8 @@ static void check_places(struct shell *s, struct run *run)
 /* Places go round, a burst to each: nobody who could use one waits while others get many. */
 static void check_fair(struct shell *s, struct run *run)
 {
+    if (s->crowd != NULL)
+        return; /* it may be another's next */
     int64_t bound = (3 + s->burst) * (s->world.run_count + s->workers) + 8;
     for (struct run *other = s->world.runs; other != NULL; other = other->next) {
         const struct rv__run *r = rv__run_find(s->engine, other->id);
@@ -136,8 +152,10 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
          ctx->eval >= 0 ? rv__eval_name((enum rv__eval)ctx->eval) : "", ctx->view.attempt,
          (unsigned long long)ctx->view.token);
     tally.works++;
-    if (attempt->life != s->engine->life)
+    if (attempt->life != s->engine->life && !(s->crowd != NULL && rv_ctx_cancelled(ctx)))
         judge_fail(world, run, "life", "%s begins after its process has died", path);
+    if (crowd_is_stale(s) && (actor == NULL || actor->inst == NULL))
+        return;
     if (actor == NULL || actor->inst == NULL) {
         judge_fail(world, run, "durable", "%s begins, and nothing on disk says so", path);
         return;
@@ -145,6 +163,10 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
     const struct rec_inst *inst = actor->inst;
     if (rv_ctx_cancelled(ctx))
         return; /* ended meanwhile, and told so: it may do what it likes */
+    if (crowd_is_stale(s))
+        return; /* others have its run, and it does not know it yet */
+    if (!crowd_wrote(s, run, ctx->eval >= 0 ? actor->eval_started : inst->last_started))
+        judge_fail(world, run, "theirs", "%s begins here, and another member wrote so", path);
     if (ctx->eval >= 0 && inst->eval_running != ctx->eval)
         judge_fail(world, run, "durable", "%s evaluates, and nothing on disk says so", path);
     if (ctx->eval < 0 && (inst->attempt != ctx->view.attempt || inst->status != STATUS_RUNNING))
@@ -194,13 +216,15 @@ static struct late *late_of(struct shell *s, const struct run *run, const struct
 {
     for (size_t i = 0; i < s->late_count; i++)
         if (s->late[i].run == run && s->late[i].actor == owed->actor &&
-            s->late[i].token == owed->token)
+            s->late[i].token == owed->token && s->late[i].engine == s->engine)
             return &s->late[i];
     if (s->late_count == sizeof s->late / sizeof *s->late)
         return NULL; /* so many at once: these are enough */
-    s->late[s->late_count] = (struct late){
-        .run = run, .actor = owed->actor, .token = owed->token, .since = s->engine->commits
-    };
+    s->late[s->late_count] = (struct late){ .run = run,
+                                            .engine = s->engine,
+                                            .actor = owed->actor,
+                                            .token = owed->token,
+                                            .since = s->engine->commits };
     return &s->late[s->late_count++];
 }
 
@@ -227,7 +251,7 @@ static void check_late(struct shell *s)
     }
     for (size_t i = 0; i < s->late_count; i++) {
         struct late late = s->late[i];
-        if (!late.seen)
+        if (!late.seen && late.engine == e)
             continue;
         late.seen = false;
         s->late[kept++] = late;
@@ -248,12 +272,13 @@ static bool has_landed(const rv_engine *e, const struct rv__run *r)
 void shell_before(struct shell *s)
 {
     char name[200];
-    if (s->engine == NULL)
-        return; /* it is being opened, and has done nothing yet */
+    if (s->engine == NULL || crowd_is_stale(s) || disk_unheard(s->disk))
+        return; /* it is being opened, and has done nothing yet; or what it does goes nowhere */
     check_late(s);
     for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
         const struct rv__run *r = rv__run_find(s->engine, run->id);
-        if (r == NULL || r->owed == NULL || run->over || has_landed(s->engine, r))
+        if (r == NULL || r->owed == NULL || run->over || has_landed(s->engine, r) ||
+            !crowd_owns(s, run) || (s->crowd != NULL && run->rec.insts > LARGE))
             continue;
         shell_watch(s, run);
         for (const struct rv__owed *w = r->owed; w != NULL && !s->world.failed; w = w->run_next) {
@@ -376,14 +401,14 @@ static int see_run(void *arg, const struct rv__store_run *row)
                    (long long)row->wake_at_ms, (long long)o->due_ms);
     else if (row->active && row->wake_at_ms != 0)
         judge_fail(world, o->run, "row", "it is active, and yet sleeps");
-    else if (row->wake_at_ms != 0 && !o->held && !o->shell->engine->load.scanning &&
-             o->shell->engine->load.due_place.number == 0 &&
+    else if (o->shell->crowd == NULL && row->wake_at_ms != 0 && !o->held &&
+             !o->shell->engine->load.scanning && o->shell->engine->load.due_place.number == 0 &&
              (o->shell->engine->load.wake_ms == 0 ||
               o->shell->engine->load.wake_ms > row->wake_at_ms))
         judge_fail(world, o->run, "wake", "it sleeps until %lld, and the engine until %lld",
                    (long long)row->wake_at_ms, (long long)o->shell->engine->load.wake_ms);
-    else if (row->active && !o->held && !o->shell->engine->load.scanning &&
-             !o->shell->engine->load.more_active)
+    else if (o->shell->crowd == NULL && row->active && !o->held &&
+             !o->shell->engine->load.scanning && !o->shell->engine->load.more_active)
         judge_fail(world, o->run, "lost", "its row says it is active, and nobody has it");
     else if (!rv__str_eq(row->error, rv__cell_error(cell)) ||
              !rv__str_eq(row->failed_step, rv__cell_failed_step(cell)))
@@ -401,6 +426,8 @@ static void check_row(struct shell *s, struct run *run, const struct rv__run *r)
     struct outstanding o = { .shell = s, .run = run, .held = r != NULL && r->cell != NULL };
     rv_error err = { .message = "" };
     if (r != NULL && r->phase != RV__IDLE && r->phase != RV__ABSENT)
+        return;
+    if (s->crowd != NULL && crowd_busy(s, run))
         return;
     int rc = rv__store_run(s->world.disk, rv__str(run->id), see_run, &o, &err);
     if (rc < 0)
@@ -435,11 +462,11 @@ static void maybe_over(struct shell *s, struct run *run)
     run->over = true;
 }
 
-void shell_check(struct shell *s)
+static void check_one(struct shell *s)
 {
     rv_engine *e = s->engine;
     size_t found = 0, owed = 0;
-    s->world.disk = e->step_reader;
+    s->world.disk = disk_seen(s);
     for (const struct answer *a = s->answers; a != NULL; a = a->next)
         a->run->untimely |= a->due_ms < shell_ms(s); /* a wait or a close has made it late */
     for (struct run *run = s->world.runs; run != NULL && !s->world.failed; run = run->next) {
@@ -453,6 +480,8 @@ void shell_check(struct shell *s)
             shell_watch(s, run);
         if (r != NULL && !s->world.failed)
             check_memory(s, run, r);
+        if (r != NULL && !s->world.failed && s->crowd != NULL)
+            crowd_holds(s, run, r);
         if (!s->world.failed)
             check_row(s, run, r);
         if (!run->over)
@@ -468,6 +497,14 @@ void shell_check(struct shell *s)
                    owed);
     check_places(s, NULL);
     check_told(s);
+}
+
+void shell_check(struct shell *s)
+{
+    if (s->crowd != NULL)
+        crowd_each(s, false, check_one);
+    else
+        check_one(s);
 }
 
 /* Nothing is under way anywhere. */
@@ -503,7 +540,7 @@ void shell_over(struct shell *s)
         wanted |= e->limits.at[i].first != NULL || e->limits.at[i].taken != 0;
     if (e->run_count > 0 || e->owed_count > 0 || e->in_flight != NULL || e->deciding != NULL ||
         e->commit.away > 0 || e->writing > 0 || e->load.cell_bytes > 0 || e->load.waiting > 0 ||
-        e->load.under_way > 0 || wanted || e->load.wake_ms != 0 ||
+        e->load.under_way > 0 || wanted || (e->load.wake_ms != 0 && s->crowd == NULL) ||
         rv__timers_first(&e->waits) != NULL || rv__timers_first(&e->timeouts) != NULL ||
         rv__timers_first(&e->kit->slow) != NULL)
         judge_fail(world, NULL, "left",
@@ -514,9 +551,10 @@ void shell_over(struct shell *s)
                    rv__timers_first(&e->waits) != NULL ? "timers" : "no timers");
     /* Each line that a step said, once; where processes died, some may be gone. */
     struct rv__store_log_query query = { .limit = SIZE_MAX / 2 };
-    bool died = s->lives > 1 || e->kit->crashes > 0 || world->faults.happened[FAULT_SHUTDOWN] > 0;
+    bool died = s->crowd != NULL || s->lives > 1 || e->kit->crashes > 0 ||
+                world->faults.happened[FAULT_SHUTDOWN] > 0;
     s->stored = 0;
-    world->disk = e->step_reader;
+    world->disk = disk_seen(s);
     (void)rv__store_logs(world->disk, &query, count_line, s, NULL);
     if (s->stored > s->lines || (!died && s->stored < s->lines))
         judge_fail(world, NULL, "logs", "%llu lines were said, %llu are on disk",
@@ -604,7 +642,7 @@ static void check_answer(struct answered *a)
     struct watching w = { s, a->run };
     if (s->world.failed)
         return;
-    s->world.disk = s->engine->step_reader;
+    s->world.disk = disk_seen(s);
     s->world.mono_ms = shell_ms(s);
     compare_answer(a);
     while (a->wrong[0] != '\0' && !s->world.failed) {
@@ -639,12 +677,19 @@ void shell_state(struct shell *s, struct run *run)
     rv_run_state *state = NULL;
     rv_error err = { .message = "" };
     shell_watch(s, run);
-    if (rv_state(s->engine, run->id, &state, &err) < 0) {
+    uint64_t seq = run->seq;
+    bool stale = crowd_is_stale(s) || crowd_is_behind(s, run);
+    int rc = rv_state(s->engine, run->id, &state, &err);
+    if (crowd_excuses(s, rc))
+        return;
+    if (rc < 0) {
         judge_fail(&s->world, run, "answer", "rv_state fails: %s", err.message);
         return;
     }
-    check_answer(&(struct answered){ s, run, "rv_state", state->status, state->error,
-                                     state->failed_step, state->failed_path, state->results });
+    /* Else the member stood still while it answered, or before, and others went on: it knows what was. */
+    if (run->seq == seq && !stale && !crowd_is_stale(s))
+        check_answer(&(struct answered){ s, run, "rv_state", state->status, state->error,
+                                         state->failed_step, state->failed_path, state->results });
     rv_run_state_free(state);
 }
 
@@ -659,7 +704,9 @@ void shell_list(struct shell *s)
         judge_fail(&s->world, NULL, "answer", "rv_list fails: %s", err.message);
         return;
     }
-    if (list->count != begun)
+    /* Of members: one that begins may be there before its caller hears of it. */
+    if (list->count < begun ||
+        list->count > (s->crowd != NULL ? (size_t)s->world.run_count : begun))
         judge_fail(&s->world, NULL, "answer", "%zu runs are listed, of %zu", list->count, begun);
     for (size_t i = 0; i < list->count && !s->world.failed; i++) {
         struct run *run = shell_find(s, list->runs[i].run_id);

@@ -170,7 +170,10 @@ int shell_work(rv_ctx *ctx)
     shell_begins(s, run, ctx);
     if (world->failed)
         return rv_fail(ctx, "all is lost");
-    if (!s->engine->closed && !world->faults.calm && one_in(&world->chance, 40))
+    if (crowd_is_stale(s)) /* it does not know it yet, and this will never be written */
+        return rv_return_json(ctx, "\"late\"");
+    if (!s->engine->closed && !world->faults.calm && one_in(&world->chance, 40) &&
+        !crowd_is_deep(s))
         shell_from_inside(s);
     if (world->failed)
         return rv_fail(ctx, "all is lost");
@@ -188,7 +191,10 @@ int shell_work(rv_ctx *ctx)
         world->faults.one_in[FAULT_KILLER] > 0) {
         tell(s, "it kills the process");
         world->faults.happened[FAULT_KILLER]++;
-        s->killed = true;
+        if (s->crowd != NULL)
+            crowd_kills(s);
+        else
+            s->killed = true;
     }
     return attempt(s, ctx, run, spot, node);
 }

@@ -568,6 +568,12 @@ struct run {
     int64_t passed_limit[LANES]; /* the same of places within a limit, by lane */
     bool untimely;               /* something happened that the oracle alone cannot foresee */
     uint64_t seq;                /* with an engine: of the last journal row that was read */
+    int64_t
+        orphan_ms; /* with members: since when nobody has it, though it is active; 0: somebody has */
+    struct wrote { /* the same: who wrote the facts before `t` that are not older ones' */
+        int64_t t, by;
+    } * wrote;
+    size_t wrote_count, wrote_cap;
 };
 
 struct world {

@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-static int text_copy(struct text *ret, struct rv__str from)
+int rv__sim_text_copy(struct text *ret, struct rv__str from)
 {
     if (rv__str_none(from)) {
         *ret = (struct text){ NULL, 0 };
@@ -42,7 +42,7 @@ static void text_move(struct text *to, struct text *from)
 }
 
 /* Room for `more` elements behind `count`. */
-static int reserve(void **array, size_t count, size_t *cap, size_t more, size_t size)
+int rv__sim_reserve(void **array, size_t count, size_t *cap, size_t more, size_t size)
 {
     size_t want = *cap > 0 ? *cap : 8;
     if (count + more <= *cap)
@@ -70,7 +70,7 @@ static void columns_done(struct columns *c)
     text_done(&c->rerun_of);
 }
 
-static void line_done(struct rv__sim_line *line)
+static void line_done(struct rv__sim_line_row *line)
 {
     text_done(&line->path);
     text_done(&line->step);
@@ -97,6 +97,7 @@ static void run_free(struct rv__sim_run *run)
     text_done(&run->id);
     columns_done(&run->columns);
     text_done(&run->snapshot);
+    text_done(&run->lacks);
     rv__free(run);
 }
 
@@ -108,6 +109,7 @@ void rv__sim_clear(struct rv__sim_store *sim)
     for (size_t i = 0; i < sim->line_count; i++)
         line_done(&sim->lines[i]);
     rv__free(sim->lines);
+    rv__sim_members_clear(sim);
     while (sim->definitions != NULL) {
         struct rv__sim_definition *d = sim->definitions;
         sim->definitions = d->next;
@@ -143,7 +145,8 @@ static int prepare_definition(struct rv__sim_definition **list, struct rv__str h
     if (defined(*list, hash))
         return RV_OK;
     struct rv__sim_definition *d = rv__zalloc(1, sizeof *d);
-    if (d == NULL || text_copy(&d->hash, hash) < 0 || text_copy(&d->json, json) < 0) {
+    if (d == NULL || rv__sim_text_copy(&d->hash, hash) < 0 ||
+        rv__sim_text_copy(&d->json, json) < 0) {
         definition_free(d);
         return RV_ENOMEM;
     }
@@ -169,10 +172,11 @@ struct prepared {
     size_t result_count;
     struct value *values;
     size_t value_count;
-    struct rv__sim_line *lines;
+    struct rv__sim_line_row *lines;
     size_t line_count;
     struct rv__sim_definition *definitions;
     bool has_snapshot;
+    struct text lacks;      /* of `touch` */
     struct columns columns; /* of `row` or of `touch` */
     struct text snapshot;
 };
@@ -200,6 +204,7 @@ static void prepared_done(struct prepared *p)
     }
     columns_done(&p->columns);
     text_done(&p->snapshot);
+    text_done(&p->lacks);
 }
 
 static int check_result(struct rv__sim_run *run, const struct rv__store_write *write, size_t at,
@@ -235,8 +240,8 @@ static int prepare_results(struct prepared *p, const struct rv__store_write *wri
         if (rc < 0)
             return rc;
         p->results[i].index = write->results[i].index;
-        if (text_copy(&p->results[i].key, write->results[i].key) < 0 ||
-            text_copy(&p->results[i].json, write->results[i].json) < 0)
+        if (rv__sim_text_copy(&p->results[i].key, write->results[i].key) < 0 ||
+            rv__sim_text_copy(&p->results[i].json, write->results[i].json) < 0)
             return rv__nomem(err);
     }
     return RV_OK;
@@ -252,14 +257,15 @@ static int prepare_lines(struct prepared *p, const struct rv__store_write *write
     p->line_count = write->log_count;
     for (size_t i = 0; i < write->log_count; i++) {
         const struct rv__store_log *from = &write->logs[i];
-        struct rv__sim_line *line = &p->lines[i];
+        struct rv__sim_line_row *line = &p->lines[i];
         line->at_ms = from->at_ms;
         line->attempt = from->attempt;
         line->level = from->level;
-        if (text_copy(&line->path, from->path) < 0 || text_copy(&line->step, from->step) < 0 ||
-            text_copy(&line->message, from->message) < 0 ||
-            text_copy(&line->metadata, from->metadata) < 0 ||
-            text_copy(&line->kind, from->kind) < 0)
+        if (rv__sim_text_copy(&line->path, from->path) < 0 ||
+            rv__sim_text_copy(&line->step, from->step) < 0 ||
+            rv__sim_text_copy(&line->message, from->message) < 0 ||
+            rv__sim_text_copy(&line->metadata, from->metadata) < 0 ||
+            rv__sim_text_copy(&line->kind, from->kind) < 0)
             return RV_ENOMEM;
     }
     return RV_OK;
@@ -273,13 +279,15 @@ static int prepare_row(struct columns *c, const struct rv__store_run *row)
     c->wake_at_ms = row->wake_at_ms;
     c->active = row->active;
     c->waiting = row->waiting;
-    return text_copy(&c->workflow, row->workflow) < 0 || text_copy(&c->version, row->version) < 0 ||
-                   text_copy(&c->status, row->status) < 0 || text_copy(&c->input, row->input) < 0 ||
-                   text_copy(&c->input_key, row->input_key) < 0 ||
-                   text_copy(&c->error, row->error) < 0 ||
-                   text_copy(&c->failed_step, row->failed_step) < 0 ||
-                   text_copy(&c->suspension, row->suspension) < 0 ||
-                   text_copy(&c->rerun_of, row->rerun_of) < 0
+    return rv__sim_text_copy(&c->workflow, row->workflow) < 0 ||
+                   rv__sim_text_copy(&c->version, row->version) < 0 ||
+                   rv__sim_text_copy(&c->status, row->status) < 0 ||
+                   rv__sim_text_copy(&c->input, row->input) < 0 ||
+                   rv__sim_text_copy(&c->input_key, row->input_key) < 0 ||
+                   rv__sim_text_copy(&c->error, row->error) < 0 ||
+                   rv__sim_text_copy(&c->failed_step, row->failed_step) < 0 ||
+                   rv__sim_text_copy(&c->suspension, row->suspension) < 0 ||
+                   rv__sim_text_copy(&c->rerun_of, row->rerun_of) < 0
                ? RV_ENOMEM
                : RV_OK;
 }
@@ -290,9 +298,10 @@ static int prepare_touch(struct columns *c, const struct rv__store_touch *touch)
     c->wake_at_ms = touch->wake_at_ms;
     c->active = touch->active;
     c->waiting = touch->waiting;
-    return text_copy(&c->status, touch->status) < 0 || text_copy(&c->error, touch->error) < 0 ||
-                   text_copy(&c->failed_step, touch->failed_step) < 0 ||
-                   text_copy(&c->suspension, touch->suspension) < 0
+    return rv__sim_text_copy(&c->status, touch->status) < 0 ||
+                   rv__sim_text_copy(&c->error, touch->error) < 0 ||
+                   rv__sim_text_copy(&c->failed_step, touch->failed_step) < 0 ||
+                   rv__sim_text_copy(&c->suspension, touch->suspension) < 0
                ? RV_ENOMEM
                : RV_OK;
 }
@@ -315,7 +324,7 @@ static int prepare_values(struct prepared *p, const struct rv__store_write *writ
             return rv__fail(err, RV_EINVAL, "run '%.*s' has a value %llu already",
                             RV__ARG(write->run), (unsigned long long)number);
         p->values[i].number = number;
-        if (text_copy(&p->values[i].json, write->values[i].json) < 0)
+        if (rv__sim_text_copy(&p->values[i].json, write->values[i].json) < 0)
             return rv__nomem(err);
     }
     return RV_OK;
@@ -334,11 +343,27 @@ static size_t longest(const struct rv__store_write *write)
     return max;
 }
 
-static int check_write(const struct rv__sim_store *sim, const struct rv__store_write *write,
-                       const struct rv__sim_run *run, rv_error *err)
+/* Has another member written, or begun, this run meanwhile? */
+static int check_fence(const struct rv__store_write *write, const struct rv__sim_run *run,
+                       rv_error *err)
+{
+    uint64_t last = run->row_count > 0 ? run->rows[run->row_count - 1].seq : 0;
+    if (write->begins)
+        return rv__fail(err, RV_EEXIST, "there is a run '%.*s' already", RV__ARG(write->run));
+    if (!rv__str_none(write->facts) && write->after != 0 && write->after != last)
+        return rv__fail(err, RV_ESTATE, "another process wrote run '%.*s' meanwhile",
+                        RV__ARG(write->run));
+    return RV_OK;
+}
+
+static int check_write(const struct rv__sim_store *sim, const struct rv__sim_member *by,
+                       const struct rv__store_write *write, const struct rv__sim_run *run,
+                       rv_error *err)
 {
     assert(run == NULL || write->number == 0 || write->number == run->number);
     int rc = rv__store_check_write(write, err);
+    if (rc == RV_OK && by != NULL && run != NULL)
+        rc = check_fence(write, run, err);
     if (rc < 0)
         return rc;
     if (run == NULL && (write->row == NULL || write->number != 0))
@@ -362,22 +387,23 @@ static int prepare_definitions(struct prepared *p, const struct rv__store_write 
 
 static int reserve_in_run(struct rv__sim_run *run, const struct rv__store_write *write)
 {
-    return reserve((void **)&run->rows, run->row_count, &run->row_cap, 1, sizeof *run->rows) < 0 ||
-                   reserve((void **)&run->results, run->result_count, &run->result_cap,
-                           write->result_count, sizeof *run->results) < 0 ||
-                   reserve((void **)&run->values, run->value_count, &run->value_cap,
-                           write->value_count, sizeof *run->values) < 0
+    return rv__sim_reserve((void **)&run->rows, run->row_count, &run->row_cap, 1,
+                           sizeof *run->rows) < 0 ||
+                   rv__sim_reserve((void **)&run->results, run->result_count, &run->result_cap,
+                                   write->result_count, sizeof *run->results) < 0 ||
+                   rv__sim_reserve((void **)&run->values, run->value_count, &run->value_cap,
+                                   write->value_count, sizeof *run->values) < 0
                ? RV_ENOMEM
                : RV_OK;
 }
 
-static int prepare(struct rv__sim_store *sim, const struct rv__store_write *write,
-                   struct prepared *p, rv_error *err)
+static int prepare(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                   const struct rv__store_write *write, struct prepared *p, rv_error *err)
 {
     p->run = rv__sim_find(sim, write->run);
     int rc = prepare_definitions(p, write, err);
     if (rc == RV_OK)
-        rc = check_write(sim, write, p->run, err);
+        rc = check_write(sim, by, write, p->run, err);
     if (rc < 0)
         return rc;
     if (p->run == NULL) {
@@ -385,17 +411,21 @@ static int prepare(struct rv__sim_store *sim, const struct rv__store_write *writ
         if (p->run == NULL)
             return rv__nomem(err);
         p->is_new = true;
-        if (text_copy(&p->run->id, write->run) < 0)
+        if (rv__sim_text_copy(&p->run->id, write->run) < 0)
             return rv__nomem(err);
     }
-    if (text_copy(&p->row.facts, write->facts) < 0 || reserve_in_run(p->run, write) < 0)
+    if (rv__sim_text_copy(&p->row.facts, write->facts) < 0 || reserve_in_run(p->run, write) < 0)
         return rv__nomem(err);
     if (write->row != NULL && prepare_row(&p->columns, write->row) < 0)
         return rv__nomem(err);
     if (write->touch != NULL && prepare_touch(&p->columns, write->touch) < 0)
         return rv__nomem(err);
+    if (write->touch != NULL && write->touch->to == RV__STORE_NOBODY &&
+        rv__sim_text_copy(&p->lacks, rv__str_none(write->touch->lacks) ? rv__str("")
+                                                                       : write->touch->lacks) < 0)
+        return rv__nomem(err);
     p->has_snapshot = !rv__str_none(write->snapshot);
-    if (text_copy(&p->snapshot, write->snapshot) < 0 || prepare_lines(p, write) < 0)
+    if (rv__sim_text_copy(&p->snapshot, write->snapshot) < 0 || prepare_lines(p, write) < 0)
         return rv__nomem(err);
     rc = prepare_results(p, write, err);
     return rc == RV_OK ? prepare_values(p, write, err) : rc;
@@ -451,7 +481,7 @@ static void apply_values(struct rv__sim_run *run, struct prepared *p)
     }
 }
 
-static bool is_answered(const struct rv__store_write *write, const struct rv__sim_line *line)
+static bool is_answered(const struct rv__store_write *write, const struct rv__sim_line_row *line)
 {
     for (size_t i = 0; i < write->answered_count; i++)
         if (rv__str_eq(view(&line->path), write->answered[i]))
@@ -472,9 +502,26 @@ static void drop_streams(struct rv__sim_store *sim, const struct rv__store_write
     sim->line_count = kept;
 }
 
+/* A run at rest is nobody's; an active one is the writer's, unless it gives it up, or to somebody who lives. */
+static void apply_owner(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                        const struct rv__store_write *write, struct prepared *p)
+{
+    struct rv__sim_run *run = p->run;
+    int64_t to = write->touch != NULL ? write->touch->to : 0;
+    bool gives = run->columns.active && to != 0;
+    run->owner = !run->columns.active ? 0 : to == 0 ? by->slot : 0;
+    if (gives && to > 0 && rv__sim_member_lives(sim, to))
+        run->owner = to;
+    text_move(&run->lacks, &p->lacks);
+    if (!gives)
+        run->handed_count = 0;
+    else if (run->handed_count < sizeof run->handed / sizeof *run->handed)
+        run->handed[run->handed_count++] = by->slot;
+}
+
 /* Cannot fail: the memory is there. */
-static void apply(struct rv__sim_store *sim, const struct rv__store_write *write,
-                  struct prepared *p, uint64_t *ret_seq)
+static void apply(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                  const struct rv__store_write *write, struct prepared *p, uint64_t *ret_seq)
 {
     struct rv__sim_run *run = p->run;
     if (p->is_new) {
@@ -486,14 +533,17 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
         p->lines[i].id = ++sim->seq;
         p->lines[i].run = run;
         sim->lines[sim->line_count++] = p->lines[i];
-        p->lines[i] = (struct rv__sim_line){ 0 };
+        p->lines[i] = (struct rv__sim_line_row){ 0 };
     }
     if (write->answered_count > 0)
         drop_streams(sim, write, run);
     *ret_seq = 0;
     if (p->row.facts.at != NULL) {
         *ret_seq = ++sim->seq;
-        run->rows[run->row_count++] = (struct row){ *ret_seq, p->row.facts };
+        run->rows[run->row_count++] = (struct row){ .seq = *ret_seq,
+                                                    .by = by != NULL ? by->slot : 0,
+                                                    .from = run->from,
+                                                    .facts = p->row.facts };
         p->row.facts = (struct text){ NULL, 0 };
     }
     for (size_t i = 0; i < p->result_count; i++) {
@@ -510,6 +560,8 @@ static void apply(struct rv__sim_store *sim, const struct rv__store_write *write
         apply_row(&run->columns, &p->columns);
     else if (write->touch != NULL)
         apply_touch(&run->columns, &p->columns);
+    if (by != NULL && (write->row != NULL || write->touch != NULL))
+        apply_owner(sim, by, write, p);
     if (p->has_snapshot) {
         text_move(&run->snapshot, &p->snapshot);
         run->snapshot_seq = last;
@@ -527,23 +579,24 @@ static int make_room(struct rv__sim_store *sim, const struct rv__store_write *wr
     size_t lines = 0;
     for (size_t i = 0; i < count; i++)
         lines += writes[i].log_count;
-    return reserve((void **)&sim->runs, sim->run_count, &sim->run_cap, count, sizeof *sim->runs) <
-                       0 ||
-                   reserve((void **)&sim->lines, sim->line_count, &sim->line_cap, lines,
-                           sizeof *sim->lines) < 0
+    return rv__sim_reserve((void **)&sim->runs, sim->run_count, &sim->run_cap, count,
+                           sizeof *sim->runs) < 0 ||
+                   rv__sim_reserve((void **)&sim->lines, sim->line_count, &sim->line_cap, lines,
+                                   sizeof *sim->lines) < 0
                ? rv__nomem(err)
                : RV_OK;
 }
 
 /* Each write gets its outcome, and all that it needs. */
-static int prepare_all(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
-                       struct prepared *prepared, rv_error *err)
+static int prepare_all(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                       struct rv__store_write *writes, size_t count, struct prepared *prepared,
+                       rv_error *err)
 {
     int rc = make_room(sim, writes, count, err);
     for (size_t i = 0; i < count && rc == RV_OK; i++) {
         writes[i].outcome = STORE_WRITTEN;
         writes[i].why = (rv_error){ .code = 0 };
-        rc = prepare(sim, &writes[i], &prepared[i], &writes[i].why);
+        rc = prepare(sim, by, &writes[i], &prepared[i], &writes[i].why);
         if (lasting(rc)) {
             writes[i].outcome = STORE_REFUSED;
             rc = RV_OK;
@@ -555,8 +608,9 @@ static int prepare_all(struct rv__sim_store *sim, struct rv__store_write *writes
 }
 
 /* What is not refused. Nobody is told, if the process dies in it. */
-static void apply_all(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
-                      struct prepared *prepared, bool tell)
+static void apply_all(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                      struct rv__store_write *writes, size_t count, struct prepared *prepared,
+                      bool tell)
 {
     for (size_t i = 0; i < count; i++)
         apply_definitions(sim, &prepared[i]);
@@ -565,7 +619,7 @@ static void apply_all(struct rv__sim_store *sim, struct rv__store_write *writes,
         bool written = writes[i].outcome == STORE_WRITTEN;
         sim->refused += !written;
         if (written)
-            apply(sim, &writes[i], &prepared[i], &seq);
+            apply(sim, by, &writes[i], &prepared[i], &seq);
         if (tell)
             writes[i].seq = seq;
         if (tell && written)
@@ -582,8 +636,8 @@ static int fail_commit(struct rv__sim_store *sim, bool dies, rv_error *err)
                     dies ? "the simulated process died in a commit" : "the simulated disk failed");
 }
 
-int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
-                   rv_error *err)
+int rv__sim_commit(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                   struct rv__store_write *writes, size_t count, rv_error *err)
 {
     struct prepared *prepared = NULL;
     int rc;
@@ -598,13 +652,13 @@ int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, si
     prepared = rv__zalloc(count, sizeof *prepared);
     if (prepared == NULL)
         return rv__nomem(err);
-    rc = prepare_all(sim, writes, count, prepared, err);
+    rc = prepare_all(sim, by, writes, count, prepared, err);
     if (rc < 0) {
         sim->failures++;
         goto out;
     }
     sim->commits++;
-    apply_all(sim, writes, count, prepared, sim->fate == SIM_STORE_WORKS);
+    apply_all(sim, by, writes, count, prepared, sim->fate == SIM_STORE_WORKS);
     if (sim->fate == SIM_STORE_DIES_AFTER)
         rc = fail_commit(sim, true, err);
 out:
@@ -670,11 +724,11 @@ int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t
 static int import_one(struct rv__sim_store *sim, struct rv__store_write *write, rv_error *err)
 {
     struct prepared prepared = { 0 };
-    int rc = prepare_all(sim, write, 1, &prepared, err);
+    int rc = prepare_all(sim, NULL, write, 1, &prepared, err);
     if (rc == RV_OK && write->outcome == STORE_REFUSED)
         rc = rv__fail(err, write->why.code, "%s", write->why.message);
     if (rc == RV_OK)
-        apply_all(sim, write, 1, &prepared, false);
+        apply_all(sim, NULL, write, 1, &prepared, false);
     prepared_done(&prepared);
     return rc;
 }

@@ -97,7 +97,7 @@ static struct rv__store_run row_of(const struct rv__sim_run *run)
     };
 }
 
-static struct rv__store_log log_of(const struct rv__sim_line *line)
+static struct rv__store_log log_of(const struct rv__sim_line_row *line)
 {
     return (struct rv__store_log){
         .id = line->id,

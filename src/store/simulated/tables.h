@@ -11,6 +11,8 @@ struct text { /* owned; at == NULL is "none" */
 
 struct row {
     uint64_t seq;
+    int64_t by;                 /* the member that wrote it; 0: there are none */
+    enum rv__store_orphan from; /* as in its run, then */
     struct text facts;
 };
 
@@ -48,6 +50,40 @@ struct rv__sim_run {
     size_t value_count, value_cap;
     struct text snapshot;
     uint64_t snapshot_seq;
+    int64_t owner;     /* the member that has it; 0: nobody */
+    struct text lacks; /* of one that was given up: what for; none: it was not */
+    int64_t handed[8]; /* the members that gave it up since it was last written by another reason */
+    size_t handed_count;
+    enum rv__store_orphan from; /* what became of the one before, when it was last claimed */
+};
+
+struct rv__sim_lane {
+    int64_t slot;
+    enum rv__store_orphan ended; /* STORE_NOBODYS: it lives */
+    int64_t since_ms, renewed_ms, lease_ms;
+    int place;
+    bool dead; /* its process is */
+};
+
+struct rv__sim_request {
+    uint64_t id;
+    int64_t slot, at_ms;
+    bool taken;
+    struct text request, answer;
+};
+
+/* What became of a write. */
+struct rv__sim_outcome {
+    uint64_t seq, number;
+    enum rv__store_outcome outcome;
+    rv_error why;
+};
+
+/* A reader, or an aide. */
+struct handle {
+    struct rv__store store; /* first */
+    struct rv__sim_store *sim;
+    struct rv__sim_member *member; /* NULL: it is no member's */
 };
 
 struct rv__sim_definition {
@@ -55,7 +91,7 @@ struct rv__sim_definition {
     struct text hash, json;
 };
 
-struct rv__sim_line {
+struct rv__sim_line_row {
     uint64_t id;
     struct rv__sim_run *run;
     int64_t at_ms, attempt;
@@ -82,9 +118,50 @@ size_t rv__sim_result_place(const struct rv__sim_run *run, struct rv__str key, i
 size_t rv__sim_value_place(const struct rv__sim_run *run, uint64_t number);
 void rv__sim_clear(struct rv__sim_store *sim); /* frees all that is on the "disk" */
 
-/* The functions of the table, without the lock, on a store that is alive. */
-int rv__sim_commit(struct rv__sim_store *sim, struct rv__store_write *writes, size_t count,
+int rv__sim_text_copy(struct text *ret, struct rv__str from); /* RV_ENOMEM */
+int rv__sim_reserve(void **array, size_t count, size_t *cap, size_t more, size_t size);
+
+/* Take the lock; NULL, without it, if the process is dead. */
+struct rv__sim_store *rv__sim_enter(struct rv__store *store, rv_error *err);
+int rv__sim_leave(struct rv__sim_store *sim, int rc);
+struct rv__sim_member *rv__sim_member_of(struct rv__store *store); /* NULL: it is no member's */
+struct rv__sim_lane *rv__sim_lane(const struct rv__sim_store *sim, int64_t slot); /* NULL: gone */
+int rv__sim_handle(struct rv__store *of, const struct rv__store_ops *ops, struct rv__store **ret,
                    rv_error *err);
+extern const struct rv__store_ops rv__sim_member_ops, rv__sim_aide_ops;
+
+/* The functions of members (member.c). */
+int rv__sim_member_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
+                          rv_error *err);
+int rv__sim_rejoin(struct rv__store *store, rv_error *err);
+int rv__sim_renew(struct rv__store *store, rv_error *err);
+int rv__sim_part(struct rv__store *store, rv_error *err);
+int64_t rv__sim_member_id(const struct rv__store *store);
+int rv__sim_aide(struct rv__store *store, struct rv__store **ret, rv_error *err);
+int rv__sim_expire(struct rv__store *aide, size_t *ret, rv_error *err);
+int rv__sim_claim(struct rv__store *aide, const struct rv__store_claim *claim,
+                  rv__store_visit_claimed *visit, void *arg, rv_error *err);
+int rv__sim_claim_run(struct rv__store *aide, int64_t member, struct rv__str run,
+                      int64_t *ret_owner, enum rv__store_orphan *ret_from, rv_error *err);
+int rv__sim_owner_of(struct rv__store *aide, struct rv__str run, int64_t *ret_owner,
+                     bool *ret_lacks, rv_error *err);
+int rv__sim_members(struct rv__store *store, rv__store_visit_member *visit, void *arg,
+                    rv_error *err);
+int rv__sim_ask(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
+                rv_error *err);
+int rv__sim_asked(struct rv__store *aide, int64_t member, rv__store_visit_text *visit, void *arg,
+                  rv_error *err);
+int rv__sim_answer(struct rv__store *aide, uint64_t id, struct rv__str answer, rv_error *err);
+int rv__sim_answered(struct rv__store *aide, uint64_t id, bool give_up, rv__store_visit_text *visit,
+                     void *arg, rv_error *err);
+int rv__sim_await(struct rv__store *aide, int64_t timeout_ms, rv_error *err);
+void rv__sim_member_close(struct rv__store *store);
+void rv__sim_members_clear(struct rv__sim_store *sim);
+
+/* The functions of the table, without the lock, on a store that is alive. `by`: the member that writes; NULL: there
+ * are none. */
+int rv__sim_commit(struct rv__sim_store *sim, const struct rv__sim_member *by,
+                   struct rv__store_write *writes, size_t count, rv_error *err);
 int rv__sim_define(struct rv__sim_store *sim, struct rv__str hash, struct rv__str json,
                    rv_error *err);
 int rv__sim_forget(struct rv__sim_store *sim, const struct rv__str *runs, size_t count,

@@ -4,6 +4,8 @@
 #include "store/simulated/simulated.h"
 #include "unit/store/store_suite.h"
 
+static struct rv__sim_store *at_hand; /* whose members join */
+
 static struct rv__store *sim_open(struct store_maker *maker)
 {
     (void)maker;
@@ -11,6 +13,8 @@ static struct rv__store *sim_open(struct store_maker *maker)
     assert_non_null(sim);
     rv__sim_store_init(sim);
     sim->max_bytes = STORE_SUITE_MAX;
+    sim->now_ms = 1000;
+    at_hand = sim;
     return &sim->store;
 }
 
@@ -38,9 +42,24 @@ static struct rv__store *sim_damage(struct store_maker *maker, struct rv__store 
 static void sim_remove(struct store_maker *maker, struct rv__store *store)
 {
     (void)maker;
-    rv__store_close(store);
-    rv__sim_store_done((struct rv__sim_store *)store);
-    free(store);
+    rv__store_close(store); /* it may be a member */
+    rv__sim_store_done(at_hand);
+    free(at_hand);
+    at_hand = NULL;
+}
+
+static struct rv__store *sim_join(struct store_maker *maker)
+{
+    struct rv__sim_member *member = NULL;
+    (void)maker;
+    assert_int_equal(rv__sim_member_new(at_hand, 10000, 0, &member, NULL), RV_OK);
+    return &member->store;
+}
+
+static void sim_lapse(struct store_maker *maker, int64_t member)
+{
+    (void)maker;
+    rv__sim_lapse(at_hand, member);
 }
 
 static int count_row(void *arg, uint64_t seq, struct rv__str facts)
@@ -129,7 +148,8 @@ static void a_chosen_write_is_refused(void **state)
 
 int main(void)
 {
-    struct store_maker maker = { sim_open, sim_reopen, sim_fail_next, sim_damage, sim_remove };
+    struct store_maker maker = { sim_open,   sim_reopen, sim_fail_next, sim_damage,
+                                 sim_remove, sim_join,   sim_lapse };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_before_the_commit_leaves_nothing_of_it),
         cmocka_unit_test(a_death_after_the_commit_leaves_all_of_it),
