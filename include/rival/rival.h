@@ -572,7 +572,7 @@ typedef struct rv_report {
     const rv_file_workflow *workflows;
     size_t problem_count; /* by file, then by line */
     const rv_problem *problems;
-    size_t untold;        /* problems beyond the first hundred of a file, which are not listed */
+    size_t omitted;       /* problems beyond the first hundred of a file, which are not listed */
     size_t warning_count; /* valid, but probably a mistake */
     const rv_problem *warnings;
     size_t c_file_count; /* files that were not loaded */

@@ -78,7 +78,7 @@ struct rv__message {
     bool failed;            /* TOOL */
 };
 
-struct rv__talk {
+struct rv__model_request {
     const struct rv__provider *provider;
     struct rv__str model, system; /* plain text; none: none */
     const struct rv__message *messages;
@@ -89,9 +89,10 @@ struct rv__talk {
 };
 
 /* Append the body of the request. Errors: RV_ETOOBIG: beyond the bound of `out`; RV_ENOMEM. */
-int rv__talk_write(const struct rv__talk *talk, struct rv__buf *out, rv_error *err);
+int rv__model_request_write(const struct rv__model_request *request, struct rv__buf *out,
+                            rv_error *err);
 
-struct rv__spoken {
+struct rv__model_answer {
     struct rv__str text;  /* plain; empty: none */
     struct rv__str calls; /* a JSON array [{id, name, arguments}]; none: no calls. `arguments` is
                                      JSON; a text that is none, as a string */
@@ -103,8 +104,8 @@ struct rv__spoken {
 
 /* Texts live in `arena` or `body`. Errors: RV_EINVAL: it is not an answer of that protocol, and *err says
  * what is missing; RV_ENOMEM. */
-int rv__spoken_read(const struct rv__provider *provider, struct rv__str body,
-                    struct rv__arena *arena, struct rv__spoken *ret, rv_error *err);
+int rv__model_answer_read(const struct rv__provider *provider, struct rv__str body,
+                          struct rv__arena *arena, struct rv__model_answer *ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------- streams --- */
 
@@ -116,8 +117,8 @@ void rv__incoming_free(struct rv__incoming *stream); /* NULL is allowed */
 void rv__incoming_take(struct rv__incoming *stream, struct rv__str body);
 /* Its text so far, plain; only ever longer. Valid until the next call. */
 struct rv__str rv__incoming_text(const struct rv__incoming *stream);
-/* All of it has come. As rv__spoken_read(); tokens and `busy` of *ret are set even if it fails. */
+/* All of it has come. As rv__model_answer_read(); tokens and `busy` of *ret are set even if it fails. */
 int rv__incoming_end(struct rv__incoming *stream, struct rv__str body, struct rv__arena *arena,
-                     struct rv__spoken *ret, rv_error *err);
+                     struct rv__model_answer *ret, rv_error *err);
 
 #endif

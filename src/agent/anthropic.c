@@ -48,7 +48,7 @@ static size_t put_results(struct rv__buf *out, const struct rv__message *m, size
         rv__buf_text(out, i == 0 ? "" : ",");
         rv__buf_text(out, "{\"type\":\"tool_result\",\"tool_use_id\":");
         rv__buf_str(out, m[i].call_id);
-        rv__talk_text(out, "content", rv__str_none(m[i].text) ? rv__str("") : m[i].text);
+        rv__model_request_text(out, "content", rv__str_none(m[i].text) ? rv__str("") : m[i].text);
         rv__buf_text(out, m[i].failed ? ",\"is_error\":true}" : "}");
     }
     rv__buf_text(out, "]}");
@@ -56,15 +56,15 @@ static size_t put_results(struct rv__buf *out, const struct rv__message *m, size
 }
 
 /* ,"output_config":…; true: it says all that the schema does. */
-static bool put_format(struct rv__buf *out, const struct rv__talk *talk)
+static bool put_format(struct rv__buf *out, const struct rv__model_request *request)
 {
     struct rv__buf schema;
     bool left_out = true;
-    if (rv__str_none(talk->schema))
+    if (rv__str_none(request->schema))
         return true;
     rv__buf_init(&schema, SIZE_MAX / 8); /* bounded by the schema */
-    if (rv__provider_native(talk->provider) &&
-        rv__schema_narrow(talk->schema, &schema, &left_out)) {
+    if (rv__provider_native(request->provider) &&
+        rv__schema_narrow(request->schema, &schema, &left_out)) {
         rv__buf_text(out, ",\"output_config\":{\"format\":{\"type\":\"json_schema\",\"schema\":");
         rv__buf_str(out, rv__buf_view(&schema));
         rv__buf_text(out, "}}");
@@ -75,32 +75,32 @@ static bool put_format(struct rv__buf *out, const struct rv__talk *talk)
     return !left_out;
 }
 
-static void write(const struct rv__talk *talk, struct rv__buf *out)
+static void write(const struct rv__model_request *request, struct rv__buf *out)
 {
     rv__buf_text(out, "{\"model\":");
-    rv__buf_json_str(out, talk->model);
+    rv__buf_json_str(out, request->model);
     rv__buf_fmt(out, ",\"max_tokens\":%d", RV__AGENT_MAX_TOKENS);
-    bool words = !put_format(out, talk);
-    rv__talk_system(out, "system", talk, words);
+    bool words = !put_format(out, request);
+    rv__model_request_system(out, "system", request, words);
     rv__buf_text(out, ",\"messages\":[");
     size_t begin = out->len;
-    for (size_t i = 0; i < talk->count; i++) {
-        const struct rv__message *m = &talk->messages[i];
+    for (size_t i = 0; i < request->count; i++) {
+        const struct rv__message *m = &request->messages[i];
         if (m->role == ROLE_ASSISTANT) {
             put_assistant(out, m);
         } else if (m->role == ROLE_TOOL) {
-            i += put_results(out, m, talk->count - i) - 1;
+            i += put_results(out, m, request->count - i) - 1;
         } else {
             rv__buf_text(out, ",{\"role\":\"user\"");
-            rv__talk_text(out, "content", m->text);
+            rv__model_request_text(out, "content", m->text);
             rv__buf_char(out, '}');
         }
     }
     if (out->rc == RV_OK && out->len > begin)
         out->text[begin] = ' '; /* the first has no comma before it */
     rv__buf_char(out, ']');
-    rv__talk_tools(out, talk->tools, "{\"name\":", "input_schema", "}");
-    rv__buf_text(out, talk->stream ? ",\"stream\":true" : "");
+    rv__model_request_tools(out, request->tools, "{\"name\":", "input_schema", "}");
+    rv__buf_text(out, request->stream ? ",\"stream\":true" : "");
     rv__buf_char(out, '}');
 }
 
@@ -112,7 +112,7 @@ static int read_block(struct rv__str block, struct rv__buf *text, struct rv__buf
     if (!rv__json_is(block, RV__JSON_OBJECT) || !rv__json_get(block, "type", &type))
         return rv__fail(err, RV_EINVAL, "a part of its 'content' has no type");
     if (rv__json_string_is(type, rv__str("text"))) {
-        int rc = rv__spoken_text(block, "text", arena, &value, err);
+        int rc = rv__model_answer_text(block, "text", arena, &value, err);
         rv__buf_str(text, value);
         return rc;
     }
@@ -121,11 +121,13 @@ static int read_block(struct rv__str block, struct rv__buf *text, struct rv__buf
     if (!rv__json_get(block, "id", &id) || !rv__json_is(id, RV__JSON_STRING) ||
         !rv__json_get(block, "name", &name) || !rv__json_is(name, RV__JSON_STRING))
         return rv__fail(err, RV_EINVAL, "a tool call in it has no id or no name");
-    rv__spoken_call(calls, id, name, rv__json_get(block, "input", &input) ? input : rv__str("{}"));
+    rv__model_answer_call(calls, id, name,
+                          rv__json_get(block, "input", &input) ? input : rv__str("{}"));
     return RV_OK;
 }
 
-static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken *ret, rv_error *err)
+static int read(struct rv__str body, struct rv__arena *arena, struct rv__model_answer *ret,
+                rv_error *err)
 {
     struct rv__json_iter it;
     struct rv__str content, block, usage;
@@ -146,18 +148,18 @@ static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken 
     if (rc == RV_OK && rv__str_copy(arena, rv__buf_view(&text), &ret->text) < 0)
         rc = rv__nomem(err);
     if (rc == RV_OK)
-        rc = rv__spoken_calls(&calls, arena, ret, err);
+        rc = rv__model_answer_calls(&calls, arena, ret, err);
     rv__buf_done(&text);
     rv__buf_done(&calls);
     if (rc == RV_OK && !rv__str_none(ret->calls) && rv__json_count(ret->calls) > RV__AGENT_CALLS)
         rc = rv__fail(err, RV_EINVAL, "it calls more than %d tools at once", RV__AGENT_CALLS);
     if (rc == RV_OK)
-        rc = rv__spoken_text(body, "stop_reason", arena, &ret->finish, err);
+        rc = rv__model_answer_text(body, "stop_reason", arena, &ret->finish, err);
     if (rc == RV_OK)
-        rc = rv__spoken_text(body, "model", arena, &ret->model, err);
+        rc = rv__model_answer_text(body, "model", arena, &ret->model, err);
     if (rv__json_get(body, "usage", &usage) && rv__json_is(usage, RV__JSON_OBJECT)) {
-        ret->input_tokens = rv__spoken_count(usage, "input_tokens");
-        ret->output_tokens = rv__spoken_count(usage, "output_tokens");
+        ret->input_tokens = rv__model_answer_count(usage, "input_tokens");
+        ret->output_tokens = rv__model_answer_count(usage, "output_tokens");
     }
     ret->cut = rv__str_is(ret->finish, rv__anthropic.finish_cut);
     return rc;
@@ -171,9 +173,9 @@ static void take_usage(struct rv__incoming *s, struct rv__str object)
     if (!rv__json_get(object, "usage", &usage) || !rv__json_is(usage, RV__JSON_OBJECT))
         return;
     if (rv__json_get(usage, "input_tokens", &count))
-        s->input_tokens = rv__spoken_count(usage, "input_tokens");
+        s->input_tokens = rv__model_answer_count(usage, "input_tokens");
     if (rv__json_get(usage, "output_tokens", &count)) /* of all so far */
-        s->output_tokens = rv__spoken_count(usage, "output_tokens");
+        s->output_tokens = rv__model_answer_count(usage, "output_tokens");
 }
 
 static int64_t index_of(struct rv__str json)

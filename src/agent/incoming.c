@@ -79,7 +79,7 @@ void rv__incoming_keep_text(struct rv__incoming *s, struct rv__str object, const
 {
     struct rv__str text;
     if (s->rc == RV_OK)
-        s->rc = rv__spoken_text(object, key, &s->arena, &text, &s->err);
+        s->rc = rv__model_answer_text(object, key, &s->arena, &text, &s->err);
     /* a text without escapes is a slice of the event */
     if (s->rc == RV_OK && !rv__str_none(text) && rv__str_copy(&s->arena, text, ret) < 0)
         s->rc = rv__nomem(&s->err);
@@ -90,7 +90,7 @@ void rv__incoming_add(struct rv__incoming *s, struct rv__str object, const char 
 {
     struct rv__str text;
     if (s->rc == RV_OK)
-        s->rc = rv__spoken_text(object, key, &s->arena, &text, &s->err);
+        s->rc = rv__model_answer_text(object, key, &s->arena, &text, &s->err);
     if (s->rc == RV_OK)
         rv__buf_str(to, text);
 }
@@ -112,7 +112,8 @@ void rv__incoming_refuse(struct rv__incoming *s, struct rv__str error)
     if (rv__json_is(error, RV__JSON_OBJECT)) {
         s->busy = (rv__json_get(error, "type", &word) && means_busy(word)) ||
                   (rv__json_get(error, "code", &word) && means_busy(word));
-        (void)rv__spoken_text(error, "message", &s->arena, &message, NULL); /* else as it came */
+        (void)rv__model_answer_text(error, "message", &s->arena, &message,
+                                    NULL); /* else as it came */
     }
     if (rv__str_none(message))
         message = error;
@@ -181,7 +182,7 @@ void rv__incoming_take(struct rv__incoming *s, struct rv__str body)
         s->rc = rv__nomem(&s->err);
 }
 
-static int take_calls(struct rv__incoming *s, struct rv__arena *arena, struct rv__spoken *ret,
+static int take_calls(struct rv__incoming *s, struct rv__arena *arena, struct rv__model_answer *ret,
                       rv_error *err)
 {
     struct rv__buf calls;
@@ -194,18 +195,19 @@ static int take_calls(struct rv__incoming *s, struct rv__arena *arena, struct rv
         else if (call->arguments.rc < 0)
             rc = rv__buf_err(&call->arguments, err);
         else
-            rv__spoken_call_text(&calls, call->id, call->name, rv__buf_view(&call->arguments));
+            rv__model_answer_call_text(&calls, call->id, call->name,
+                                       rv__buf_view(&call->arguments));
     }
     if (rc == RV_OK)
-        rc = rv__spoken_calls(&calls, arena, ret, err);
+        rc = rv__model_answer_calls(&calls, arena, ret, err);
     rv__buf_done(&calls);
     return rc;
 }
 
 int rv__incoming_end(struct rv__incoming *s, struct rv__str body, struct rv__arena *arena,
-                     struct rv__spoken *ret, rv_error *err)
+                     struct rv__model_answer *ret, rv_error *err)
 {
-    *ret = (struct rv__spoken){ .text = { NULL, 0 } };
+    *ret = (struct rv__model_answer){ .text = { NULL, 0 } };
     rv__incoming_take(s, body);
     ret->input_tokens = s->input_tokens;
     ret->output_tokens = s->output_tokens;

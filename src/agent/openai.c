@@ -38,7 +38,7 @@ static void put_message(struct rv__buf *out, const struct rv__message *m)
         rv__buf_str(out, m->call_id);
     }
     if (m->text.len > 0 || m->role != ROLE_ASSISTANT)
-        rv__talk_text(out, "content", rv__str_none(m->text) ? rv__str("") : m->text);
+        rv__model_request_text(out, "content", rv__str_none(m->text) ? rv__str("") : m->text);
     else
         rv__buf_text(out, ",\"content\":null");
     if (!rv__str_none(m->calls))
@@ -46,37 +46,37 @@ static void put_message(struct rv__buf *out, const struct rv__message *m)
     rv__buf_char(out, '}');
 }
 
-static void write(const struct rv__talk *talk, struct rv__buf *out)
+static void write(const struct rv__model_request *request, struct rv__buf *out)
 {
     rv__buf_text(out, "{\"model\":");
-    rv__buf_json_str(out, talk->model);
+    rv__buf_json_str(out, request->model);
     rv__buf_text(out, ",\"messages\":[");
     size_t begin = out->len;
-    bool words = !rv__str_none(talk->schema) && !rv__provider_native(talk->provider);
-    if (!rv__str_none(talk->system) || words) {
+    bool words = !rv__str_none(request->schema) && !rv__provider_native(request->provider);
+    if (!rv__str_none(request->system) || words) {
         rv__buf_text(out, ",{\"role\":\"system\"");
-        rv__talk_system(out, "content", talk, words);
+        rv__model_request_system(out, "content", request, words);
         rv__buf_char(out, '}');
     }
-    for (size_t i = 0; i < talk->count; i++)
-        put_message(out, &talk->messages[i]);
+    for (size_t i = 0; i < request->count; i++)
+        put_message(out, &request->messages[i]);
     if (out->rc == RV_OK && out->len > begin)
         out->text[begin] = ' '; /* the first has no comma before it */
     rv__buf_char(out, ']');
-    rv__talk_tools(out, talk->tools, "{\"type\":\"function\",\"function\":{\"name\":", "parameters",
-                   "}}");
-    if (!rv__str_none(talk->schema) && !words) {
+    rv__model_request_tools(out, request->tools,
+                            "{\"type\":\"function\",\"function\":{\"name\":", "parameters", "}}");
+    if (!rv__str_none(request->schema) && !words) {
         rv__buf_text(out, ",\"response_format\":{\"type\":\"json_schema\",\"json_schema\":"
                           "{\"name\":\"result\",\"schema\":");
-        rv__buf_str(out, talk->schema);
+        rv__buf_str(out, request->schema);
         rv__buf_text(out, "}}");
     }
-    if (talk->stream)
+    if (request->stream)
         rv__buf_text(out, ",\"stream\":true,\"stream_options\":{\"include_usage\":true}");
     rv__buf_char(out, '}');
 }
 
-static int read_calls(struct rv__str message, struct rv__arena *arena, struct rv__spoken *ret,
+static int read_calls(struct rv__str message, struct rv__arena *arena, struct rv__model_answer *ret,
                       rv_error *err)
 {
     struct rv__json_iter it;
@@ -96,17 +96,18 @@ static int read_calls(struct rv__str message, struct rv__arena *arena, struct rv
             !rv__json_is(name, RV__JSON_STRING))
             rc = rv__fail(err, RV_EINVAL, "a tool call in it has no id or no name");
         if (rc == RV_OK)
-            rc = rv__spoken_text(function, "arguments", arena, &text, err);
+            rc = rv__model_answer_text(function, "arguments", arena, &text, err);
         if (rc == RV_OK)
-            rv__spoken_call_text(&calls, id, name, text);
+            rv__model_answer_call_text(&calls, id, name, text);
     }
     if (rc == RV_OK)
-        rc = rv__spoken_calls(&calls, arena, ret, err);
+        rc = rv__model_answer_calls(&calls, arena, ret, err);
     rv__buf_done(&calls);
     return rc;
 }
 
-static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken *ret, rv_error *err)
+static int read(struct rv__str body, struct rv__arena *arena, struct rv__model_answer *ret,
+                rv_error *err)
 {
     struct rv__json_iter it;
     struct rv__str choices, choice, message, usage;
@@ -116,16 +117,16 @@ static int read(struct rv__str body, struct rv__arena *arena, struct rv__spoken 
     if (!rv__json_next(&it, NULL, &choice) || !rv__json_is(choice, RV__JSON_OBJECT) ||
         !rv__json_get(choice, "message", &message) || !rv__json_is(message, RV__JSON_OBJECT))
         return rv__fail(err, RV_EINVAL, "its first choice has no 'message'");
-    int rc = rv__spoken_text(message, "content", arena, &ret->text, err);
+    int rc = rv__model_answer_text(message, "content", arena, &ret->text, err);
     if (rc == RV_OK)
-        rc = rv__spoken_text(choice, "finish_reason", arena, &ret->finish, err);
+        rc = rv__model_answer_text(choice, "finish_reason", arena, &ret->finish, err);
     if (rc == RV_OK)
-        rc = rv__spoken_text(body, "model", arena, &ret->model, err);
+        rc = rv__model_answer_text(body, "model", arena, &ret->model, err);
     if (rc == RV_OK)
         rc = read_calls(message, arena, ret, err);
     if (rv__json_get(body, "usage", &usage) && rv__json_is(usage, RV__JSON_OBJECT)) {
-        ret->input_tokens = rv__spoken_count(usage, "prompt_tokens");
-        ret->output_tokens = rv__spoken_count(usage, "completion_tokens");
+        ret->input_tokens = rv__model_answer_count(usage, "prompt_tokens");
+        ret->output_tokens = rv__model_answer_count(usage, "completion_tokens");
     }
     ret->cut = rv__str_is(ret->finish, rv__openai.finish_cut);
     return rc;
@@ -168,8 +169,8 @@ static void take_event(struct rv__incoming *s, struct rv__str json)
     }
     rv__incoming_keep_text(s, json, "model", &s->model);
     if (rv__json_get(json, "usage", &value) && rv__json_is(value, RV__JSON_OBJECT)) {
-        s->input_tokens = rv__spoken_count(value, "prompt_tokens");
-        s->output_tokens = rv__spoken_count(value, "completion_tokens");
+        s->input_tokens = rv__model_answer_count(value, "prompt_tokens");
+        s->output_tokens = rv__model_answer_count(value, "completion_tokens");
     }
     rv__json_iter_init(&it, choices);
     if (!rv__json_next(&it, NULL, &choice)) /* the last one has only the usage */

@@ -10,8 +10,8 @@ struct rv__protocol {
     const char *path; /* behind the base address */
     /* Its headers beside the content type; %s is the key. NULL ends them. */
     const char *key_header, *more_header;
-    void (*write)(const struct rv__talk *talk, struct rv__buf *out);
-    int (*read)(struct rv__str body, struct rv__arena *arena, struct rv__spoken *ret,
+    void (*write)(const struct rv__model_request *request, struct rv__buf *out);
+    int (*read)(struct rv__str body, struct rv__arena *arena, struct rv__model_answer *ret,
                 rv_error *err);
     const char *finish_cut; /* the reason to finish of an answer that was too long */
     /* Of a stream: one event, a JSON object; */
@@ -62,25 +62,26 @@ void rv__incoming_add(struct rv__incoming *s, struct rv__str object, const char 
 void rv__incoming_refuse(struct rv__incoming *s, struct rv__str error);
 
 /* "key":"text", with a comma before it; nothing, if it is none. */
-void rv__talk_text(struct rv__buf *out, const char *key, struct rv__str text);
+void rv__model_request_text(struct rv__buf *out, const char *key, struct rv__str text);
 /* The same of the system prompt; `words`: it also says that the answer is to fit the schema. */
-void rv__talk_system(struct rv__buf *out, const char *key, const struct rv__talk *talk, bool words);
+void rv__model_request_system(struct rv__buf *out, const char *key,
+                              const struct rv__model_request *request, bool words);
 /* ,"tools":[…]: each from `open`, which ends before its name, to `close`, with its schema under that key. */
-void rv__talk_tools(struct rv__buf *out, struct rv__str tools, const char *open,
-                    const char *schema_key, const char *close);
+void rv__model_request_tools(struct rv__buf *out, struct rv__str tools, const char *open,
+                             const char *schema_key, const char *close);
 /* A member of an object that is a string, plain; none: it is not there, or is none. RV_ENOMEM: *err. */
-int rv__spoken_text(struct rv__str object, const char *key, struct rv__arena *arena,
-                    struct rv__str *ret, rv_error *err);
-int64_t rv__spoken_count(struct rv__str object, const char *key); /* 0: it is not there */
+int rv__model_answer_text(struct rv__str object, const char *key, struct rv__arena *arena,
+                          struct rv__str *ret, rv_error *err);
+int64_t rv__model_answer_count(struct rv__str object, const char *key); /* 0: it is not there */
 /* One more call of a reply: {"id":…,"name":…,"arguments":…}. `arguments` is JSON. */
-void rv__spoken_call(struct rv__buf *calls, struct rv__str id, struct rv__str name,
-                     struct rv__str arguments);
+void rv__model_answer_call(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                           struct rv__str arguments);
 /* The same with arguments that should be JSON: as they are, if they are; else as a string. */
-void rv__spoken_call_text(struct rv__buf *calls, struct rv__str id, struct rv__str name,
-                          struct rv__str text);
+void rv__model_answer_call_text(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                                struct rv__str text);
 /* The calls that were put: into the reply, in the arena. */
-int rv__spoken_calls(struct rv__buf *calls, struct rv__arena *arena, struct rv__spoken *ret,
-                     rv_error *err);
+int rv__model_answer_calls(struct rv__buf *calls, struct rv__arena *arena,
+                           struct rv__model_answer *ret, rv_error *err);
 bool rv__json_is(struct rv__str json, enum rv__json_type type);
 /* narrow.c: append a JSON Schema that /v1/messages takes for its structured output and that allows all that `schema`
  * does. *left_out: it also allows what that does not. False: there is none; `out` has a part of one, then. */

@@ -375,18 +375,19 @@ const char *const *rv__provider_headers(const struct rv__provider *provider, con
 
 /* ----------------------------------------------------------------------------------- talks --- */
 
-int rv__talk_write(const struct rv__talk *talk, struct rv__buf *out, rv_error *err)
+int rv__model_request_write(const struct rv__model_request *request, struct rv__buf *out,
+                            rv_error *err)
 {
-    talk->provider->protocol->write(talk, out);
+    request->provider->protocol->write(request, out);
     return rv__buf_err(out, err);
 }
 
-int rv__spoken_read(const struct rv__provider *provider, struct rv__str body,
-                    struct rv__arena *arena, struct rv__spoken *ret, rv_error *err)
+int rv__model_answer_read(const struct rv__provider *provider, struct rv__str body,
+                          struct rv__arena *arena, struct rv__model_answer *ret, rv_error *err)
 {
     struct rv__str json;
     rv_error why;
-    *ret = (struct rv__spoken){ .text = { NULL, 0 } };
+    *ret = (struct rv__model_answer){ .text = { NULL, 0 } };
     if (rv__json_check(body, RV__JSON_MAX_DEPTH, &json, &why) < 0)
         return rv__fail(err, RV_EINVAL, "it is not JSON: %s", why.message);
     if (!rv__json_is(json, RV__JSON_OBJECT))

@@ -141,8 +141,8 @@ static void print_text(const rv_report *report)
                looked_at(report->c_files[i].file));
     if (report->problem_count > 0)
         fprintf(stderr, "%zu problem%s in %zu file%s; %zu workflow%s good\n",
-                report->problem_count + report->untold,
-                report->problem_count + report->untold == 1 ? "" : "s", count_bad_files(report),
+                report->problem_count + report->omitted,
+                report->problem_count + report->omitted == 1 ? "" : "s", count_bad_files(report),
                 count_bad_files(report) == 1 ? "" : "s", report->workflow_count,
                 report->workflow_count == 1 ? " is" : "s are");
     else if (report->workflow_count + report->c_file_count == 0)

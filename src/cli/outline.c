@@ -74,7 +74,7 @@ static bool is_over(const rv_node *node)
            is(node->status, "skipped") || is(node->status, "cancelled");
 }
 
-static enum rv__row_weight weigh(const rv_node *node)
+static enum rv__row_weight row_weight(const rv_node *node)
 {
     if (is(node->status, "failed"))
         return ROW_BAD;
@@ -130,7 +130,7 @@ static void add_node(struct rv__outline *t, const rv_node *node, int depth)
     struct rv__row *row = add_row(t);
     row->depth = depth;
     row->status = node->status;
-    row->weight = weigh(node);
+    row->weight = row_weight(node);
     row->timer = node->due_at != 0 && is(node->status, "running");
     row->ms = node->started_at != 0 ? node->duration_ms : -1;
     row->name = rv__arena_dup(&t->arena, node->alias, strlen(node->alias));
@@ -184,7 +184,7 @@ static void add_children(struct rv__outline *t, const char *parent, int depth);
 
 static void add_with_children(struct rv__outline *t, const rv_node *node, int depth)
 {
-    bool closed = t->live && (weigh(node) == ROW_DONE || weigh(node) == ROW_PENDING);
+    bool closed = t->live && (row_weight(node) == ROW_DONE || row_weight(node) == ROW_PENDING);
     size_t at = t->count;
     add_node(t, node, depth);
     if (node->children > 0 && !closed && depth < DEPTH_MAX && !is(node->status, "pending"))
@@ -206,7 +206,7 @@ struct iterations {
 static void add_iteration(struct rv__outline *t, const rv_node *node, int depth, bool few,
                           struct iterations *all)
 {
-    enum rv__row_weight weight = weigh(node);
+    enum rv__row_weight weight = row_weight(node);
     if (is_over(node))
         count_over(&all->over, node);
     if (weight == ROW_BAD && all->bad++ >= ITERATIONS_BAD)

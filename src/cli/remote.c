@@ -702,7 +702,7 @@ static void take_violations(const struct rv__buf *answer, rv_violations **ret)
         return; /* only the message is reported then */
     bad->count = count;
     bad->items = (const rv_violation *)(const void *)room.records;
-    bad->dropped = (size_t)number_of(answer, "untold");
+    bad->dropped = (size_t)number_of(answer, "omitted");
     *ret = bad;
 }
 

@@ -41,9 +41,9 @@ static void log_problems(const struct rv__served *s, const rv_report *report)
             rv__log(s->log, RV__LOG_ERROR, "workflow file is broken", RV__LOG_STR("file", p->file),
                     RV__LOG_STR("problem", p->message));
     }
-    if (report->untold > 0)
+    if (report->omitted > 0)
         rv__log(s->log, RV__LOG_ERROR, "more problems in these files",
-                RV__LOG_INT("count", (int64_t)report->untold));
+                RV__LOG_INT("count", (int64_t)report->omitted));
 }
 
 /* --------------------------------------------------------------------------------- changes --- */

@@ -70,7 +70,7 @@ static struct rv__str text_of(const struct rv__table *table, const struct cell *
 }
 
 /* The column to shrink next. */
-static size_t giver(const struct rv__table *table, const int widths[COLUMNS_MAX])
+static size_t widest_column(const struct rv__table *table, const int widths[COLUMNS_MAX])
 {
     assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
     size_t last = table->columns - 1, widest = last;
@@ -90,7 +90,7 @@ static void shrink(const struct rv__table *table, int width, int widths[COLUMNS_
     for (size_t c = 0; c < table->columns; c++)
         sum += widths[c] + (c > 0 && widths[c] > 0 ? GAP : 0);
     while (sum > width) {
-        size_t c = giver(table, widths);
+        size_t c = widest_column(table, widths);
         if (widths[c] == 0)
             return; /* only a few columns: the terminal wraps */
         widths[c]--;

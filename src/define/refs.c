@@ -245,7 +245,7 @@ static bool is_around(const struct rv__node *outer, const struct rv__node *node)
 }
 
 /* Is the body one that the expression stands in, so that its nodes are before or after it? */
-static bool stands_in(const struct template *t, const struct rv__body *body)
+static bool is_inside(const struct template *t, const struct rv__body *body)
 {
     struct view view = first_view(t);
     do {
@@ -273,7 +273,7 @@ static void say_unseen(const struct rv__plan *plan, const struct template *t, st
     } else if (is_around(node, t->node)) {
         (void)snprintf(why, room, "'%.*s' contains this node, and has no result before it ends",
                        shown, name);
-    } else if (stands_in(t, node->body)) {
+    } else if (is_inside(t, node->body)) {
         (void)snprintf(why, room, "'%.*s' comes later: only nodes before this one have a result",
                        shown, name);
     } else {

@@ -504,7 +504,7 @@ static int answer_exec(struct request *r, const char *run_id, rv_error *err)
         rc = drive_guest(r, registry, run_id, err);
     else if (registry != NULL)
         rv__registry_clear(registry);
-    rv__script_hosts_forget(r->engine->shop.scripts, registry);
+    rv__script_hosts_forget(r->engine->services.scripts, registry);
     rv__registry_unref(registry);
     atomic_fetch_sub(r->asker->waiters, 1);
     return rc;

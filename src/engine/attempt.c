@@ -102,7 +102,7 @@ static void fill_context(struct rv_ctx *ctx, struct rv__run *run, const struct r
     ctx->work.begun = on_begun;
     ctx->work.done = on_done;
     ctx->work.lost = on_lost;
-    ctx->shop = &e->shop;
+    ctx->services = &e->services;
     ctx->engine = e;
     ctx->run_id = run->id;
     ctx->pieces = &run->pieces;
@@ -214,7 +214,7 @@ int rv__attempt_given(struct rv__attempt *a, struct rv__blob **ret)
     struct rv__given *newest = NULL;
     if (atomic_load_explicit(&a->ctx.given, memory_order_relaxed) != NULL)
         newest = atomic_exchange_explicit(&a->ctx.given, NULL, memory_order_acquire);
-    struct rv__given *oldest = NULL, **end = &a->untold;
+    struct rv__given *oldest = NULL, **end = &a->unrecorded_given;
     while (newest != NULL) {
         struct rv__given *older = newest->next;
         newest->next = oldest;
@@ -224,12 +224,12 @@ int rv__attempt_given(struct rv__attempt *a, struct rv__blob **ret)
     while (*end != NULL)
         end = &(*end)->next;
     *end = oldest;
-    return rv__given_blob(a->untold, ret);
+    return rv__given_blob(a->unrecorded_given, ret);
 }
 
 void rv__attempt_told(struct rv__attempt *a)
 {
-    a->untold = NULL;
+    a->unrecorded_given = NULL;
 }
 
 int rv__attempt_tell_reads(struct rv__attempt *a)

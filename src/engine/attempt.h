@@ -32,7 +32,7 @@ struct rv__attempt {
     struct rv__attempt *all_next, **all_link; /* among all in flight */
     int64_t queued_ns;                        /* how long it had waited for its place */
     struct rv__log_line *unkept;              /* oldest first; taken, but there was no memory */
-    struct rv__given *untold;                 /* oldest first; taken, and not yet said by its run */
+    struct rv__given *unrecorded_given;       /* oldest first; taken, and not yet said by its run */
     struct rv__read_note *unrecorded;         /* the same, of what it has read */
 
     /* A testing kit's: */

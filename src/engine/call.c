@@ -26,7 +26,7 @@ static void push(struct rv__call **list, struct rv__call *call)
 }
 
 /* A step that waits for another run holds no place meanwhile: the other may need it. */
-static void lend_place(struct rv__call *call)
+static void release_place(struct rv__call *call)
 {
     rv_engine *e = call->engine;
     if (!call->lends || call->life != e->life)
@@ -592,7 +592,7 @@ static int take_look(rv_engine *e, struct rv__call *call)
     } else {
         call->waiting = true;
         push(&run->waiters, call);
-        lend_place(call);
+        release_place(call);
     }
     return rc;
 }

@@ -51,7 +51,7 @@ static int read_servers(rv_engine *e, struct rv__str json, const char *file, rv_
     const struct rv__tool_secrets secrets = { find_secret, e->registry->secret_source };
     struct rv__str servers = { NULL, 0 };
     (void)rv__json_get(json, "mcpServers", &servers); /* or there are none */
-    return rv__tool_servers_new(servers, file, &secrets, &e->shop.tool_servers, err);
+    return rv__tool_servers_new(servers, file, &secrets, &e->services.tool_servers, err);
 }
 
 static int read_config(rv_engine *e, const char *file, rv_error *err)
@@ -66,7 +66,7 @@ static int read_config(rv_engine *e, const char *file, rv_error *err)
         rc = check_keys(rv__buf_view(&json), file, err);
     if (rc == RV_OK) {
         (void)rv__json_get(rv__buf_view(&json), "providers", &providers);
-        rc = rv__providers_new(providers, file, &e->shop.providers, err);
+        rc = rv__providers_new(providers, file, &e->services.providers, err);
     }
     if (rc == RV_OK)
         rc = read_servers(e, rv__buf_view(&json), file, err);

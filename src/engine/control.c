@@ -96,7 +96,7 @@ static void look_if_over(struct rv__caller *caller)
         caller_free(caller);
 }
 
-static void say_it(struct rv__wire_task *task)
+static void send_reply(struct rv__wire_task *task)
 {
     struct said *said = (struct said *)task;
     if (said->caller->conn != NULL)
@@ -112,11 +112,11 @@ int rv__asker_tell(const struct rv__asker *asker, struct rv__buf *frame)
         rv__free(said);
         return said == NULL ? RV_ENOMEM : RV_ECLOSED;
     }
-    said->task.run = say_it;
+    said->task.run = send_reply;
     said->caller = asker->caller; /* it is held by the call */
     said->frame = *frame;
     rv__buf_init(frame, frame->max_bytes);
-    rv__wires_post(asker->caller->control->engine->shop.wires, &said->task);
+    rv__wires_post(asker->caller->control->engine->services.wires, &said->task);
     return RV_OK;
 }
 
@@ -164,7 +164,7 @@ static void call_answered(struct rv__work *work, const rv_error *err)
     if (err != NULL)
         a->answer.rc = RV_EFAILED;
     a->task.run = give_answer;
-    rv__wires_post(a->caller->control->engine->shop.wires, &a->task);
+    rv__wires_post(a->caller->control->engine->services.wires, &a->task);
 }
 
 static void refuse_call(struct rv__caller *caller, const struct rv__frame *frame, int code,
@@ -318,8 +318,8 @@ static void greeted(void *arg, struct rv__conn *conn, const struct rv__frame *he
         say_hello(conn);
         return;
     }
-    if (rv__str_is(role, "\"worker\"") && control->engine->shop.workers != NULL) {
-        rv__workers_greet(control->engine->shop.workers, conn, hello, true, &control->calls);
+    if (rv__str_is(role, "\"worker\"") && control->engine->services.workers != NULL) {
+        rv__workers_greet(control->engine->services.workers, conn, hello, true, &control->calls);
         return;
     }
     (void)rv__fail(&err, RV_EINVAL, "a hello needs a 'role': worker or client");
@@ -346,7 +346,7 @@ int rv__control_new(rv_engine *engine, const char *store, const struct rv__contr
     pthread_mutex_init(&control->lock, NULL); /* on Linux these two cannot fail */
     pthread_cond_init(&control->over, NULL);
     const struct rv__executor head = { .name = "control", .credits = control->threads_most };
-    int rc = rv__workshop_wires(&engine->shop, &wires, err);
+    int rc = rv__services_wires(&engine->services, &wires, err);
     if (rc == RV_OK)
         rc = rv__threads_new(&head, (int)head.credits, &control->threads, err);
     const struct rv__listen_opts opts = { .wires = wires,
@@ -393,7 +393,7 @@ void rv__control_free(struct rv__control *control)
 {
     if (control == NULL)
         return;
-    struct rv__wires *wires = control->engine->shop.wires;
+    struct rv__wires *wires = control->engine->services.wires;
     rv__listener_free(control->listener);
     if (wires != NULL && control->threads != NULL) {
         rv__wires_run(wires, tell_closed, control);

@@ -656,7 +656,7 @@ struct unpaid {
     size_t count;
 };
 
-static void note_unpaid(void *arg, const struct rv__effect *effect)
+static void collect_owed(void *arg, const struct rv__effect *effect)
 {
     struct unpaid *unpaid = arg;
     const struct rv__owed *owed = *owed_find(unpaid->run->engine, unpaid->run, effect->actor);
@@ -669,7 +669,7 @@ void rv__owe_again(struct rv__run *run)
 {
     struct unpaid unpaid = { .run = run };
     run->owes_again = false;
-    rv__cell_outstanding(run->cell, note_unpaid, &unpaid);
+    rv__cell_outstanding(run->cell, collect_owed, &unpaid);
     for (size_t i = 0; i < unpaid.count; i++) {
         const struct rv__effect *effect = &unpaid.effects[i];
         struct rv__msg msg = { .kind = MSG_LOST, .actor = effect->actor, .token = effect->token };

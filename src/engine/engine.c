@@ -35,21 +35,21 @@ static void engine_destroy(rv_engine *e)
     rv__notify_free(e);
     rv__remote_free(e->remote);
     rv__control_free(e->control);
-    rv__script_hosts_free(e->shop.scripts); /* their threads ask the engine */
+    rv__script_hosts_free(e->services.scripts); /* their threads ask the engine */
     rv__attached_free(e->attached);
     rv__desk_free(e->around.writer);
     rv__desk_free(e->around.reader);
     rv__evaluator_close(
-        e->shop.evaluator); /* it begins work on the others' threads, and they on its: */
-    rv__io_free(e->shop.io);
+        e->services.evaluator); /* it begins work on the others' threads, and they on its: */
+    rv__io_free(e->services.io);
     rv__workers_drain(e);
-    rv__executors_free(e);                 /* waits for steps that were handed back */
-    rv__evaluator_free(e->shop.evaluator); /* so it goes when nobody is left */
-    rv__hosts_free(e->shop.hosts);
-    rv__providers_free(e->shop.providers);
-    rv__tool_servers_free(e->shop.tool_servers);
-    rv__wires_free(e->shop.wires);
-    pthread_mutex_destroy(&e->shop.hosts_lock);
+    rv__executors_free(e);                     /* waits for steps that were handed back */
+    rv__evaluator_free(e->services.evaluator); /* so it goes when nobody is left */
+    rv__hosts_free(e->services.hosts);
+    rv__providers_free(e->services.providers);
+    rv__tool_servers_free(e->services.tool_servers);
+    rv__wires_free(e->services.wires);
+    pthread_mutex_destroy(&e->services.hosts_lock);
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         while (e->runs[b] != NULL)
             rv__run_forget(e->runs[b]);
@@ -196,7 +196,7 @@ int rv_engine_set_url(rv_engine *e, const char *url, rv_error *err)
     char *copy = copy_text(url);
     const char *none = NULL;
     int rc = copy == NULL ? rv__nomem(err) : RV_OK;
-    if (rc == RV_OK && !atomic_compare_exchange_strong(&e->shop.url, &none, copy)) {
+    if (rc == RV_OK && !atomic_compare_exchange_strong(&e->services.url, &none, copy)) {
         rc = rv__fail(err, RV_ESTATE, "rv_engine_set_url: it has one already");
         rv__free(copy);
     } else if (rc == RV_OK) {
@@ -207,21 +207,21 @@ int rv_engine_set_url(rv_engine *e, const char *url, rv_error *err)
 }
 
 /* What attempts use of it, besides what is made when it is first needed. */
-static void fill_shop(rv_engine *e)
+static void fill_services(rv_engine *e)
 {
-    struct rv__workshop *shop = &e->shop;
-    shop->clock = e->clock;
-    shop->reader_lock = &e->step_reader_lock;
-    shop->reader = &e->step_reader;
-    shop->by_hand = !e->around.threads;
+    struct rv__services *services = &e->services;
+    services->clock = e->clock;
+    services->reader_lock = &e->step_reader_lock;
+    services->reader = &e->step_reader;
+    services->by_hand = !e->around.threads;
     if (e->kit != NULL)
-        shop->texts = e->kit->texts;
-    shop->stopped = &e->stopped;
-    shop->post = rv__attempt_post;
-    shop->worker_says = rv__workers_post;
-    shop->owner = e;
-    shop->script_owner = rv__script_owner;
-    shop->script_owner.owner = e;
+        services->texts = e->kit->texts;
+    services->stopped = &e->stopped;
+    services->post = rv__attempt_post;
+    services->worker_says = rv__workers_post;
+    services->owner = e;
+    services->script_owner = rv__script_owner;
+    services->script_owner.owner = e;
 }
 
 static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, rv_error *err)
@@ -229,7 +229,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     int workers = opts->workers ? (int)opts->workers : DEFAULT_WORKERS;
     e->grace_ms = opts->grace_ms ? opts->grace_ms : DEFAULT_GRACE_MS;
     e->drain_ms = opts->read_only ? 0 : opts->drain_ms;
-    e->shop.http_deny_private = opts->http_deny_private;
+    e->services.http_deny_private = opts->http_deny_private;
     e->metrics = rv__zalloc(1, sizeof *e->metrics);
     if (e->metrics == NULL || rv__metrics_init(e->metrics, err) < 0)
         return rv__nomem(err);
@@ -243,10 +243,10 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     e->burst = RV__BURST;
     e->retry.last = &e->retry.first;
     rv__load_init(e);
-    e->shop.hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
-                                                  .term_ms = opts->host_grace_ms,
-                                                  .kill_ms = 2 * opts->host_grace_ms,
-                                                  .memory_bytes = opts->host_memory };
+    e->services.hosts_opts = (struct rv__hosts_opts){ .limit = (int)opts->hosts,
+                                                      .term_ms = opts->host_grace_ms,
+                                                      .kill_ms = 2 * opts->host_grace_ms,
+                                                      .memory_bytes = opts->host_memory };
     if (opts->by != NULL) {
         if (strlen(opts->by) > RV_BY_BYTES || !rv__str_utf8(rv__str(opts->by)))
             return rv__fail(err, RV_EINVAL, "`by` is a text of at most %d bytes of UTF-8",
@@ -272,7 +272,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     if (rc == RV_OK && e->around.threads)
         rc = rv__evaluator_new(&(struct rv__evaluator_opts){ .cpu_ms = opts->eval_cpu_ms,
                                                              .memory_bytes = opts->eval_memory },
-                               &e->shop.evaluator, err);
+                               &e->services.evaluator, err);
     if (rc == RV_OK)
         rc = fill_env(&e->registry->env, opts, err);
     if (rc == RV_OK)
@@ -285,15 +285,15 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
         return rc;
     rc = rv__executors_new(e, workers, err);
     if (rc == RV_OK)
-        fill_shop(e);
+        fill_services(e);
     if (rc == RV_OK)
         rc = e->around.open(e, opts, err);
     if (rc == RV_OK)
-        e->shop.reading = e->reading;
+        e->services.reading = e->reading;
     if (rc == RV_OK)
         rc = name_for_others(opts, &e->store_name, err); /* now it is there */
     if (rc == RV_OK && opts->control)
-        e->shop.store_name = e->store_name;
+        e->services.store_name = e->store_name;
     if (rc == RV_OK && !e->read_only)
         rv__recover(e);
     return rc;
@@ -322,8 +322,8 @@ static int make_executor(rv_engine *e, const struct rv__executor *head, struct r
     switch ((enum rv__lane)head->lane) {
     case LANE_FUNCTION:
         return rv__threads_new(head, MOST_WORKERS, ret, err); /* credits bound them */
-    case LANE_HOST: return rv__hosted_new(&e->shop, head, ret, err);
-    case LANE_WORKER: return rv__workers_new(&e->shop, head, ret, err);
+    case LANE_HOST: return rv__hosted_new(&e->services, head, ret, err);
+    case LANE_WORKER: return rv__workers_new(&e->services, head, ret, err);
     case LANE_IO:
     case LANE_EVAL:
     case LANE_HTTP:
@@ -380,7 +380,7 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     e->several_cpus = several_cpus();
     pthread_mutex_init(&e->callers_lock, NULL); /* on Linux these two cannot fail */
     pthread_mutex_init(&e->step_reader_lock, NULL);
-    pthread_mutex_init(&e->shop.hosts_lock, NULL);
+    pthread_mutex_init(&e->services.hosts_lock, NULL);
     pthread_mutex_init(&e->plans.lock, NULL);
     pthread_mutex_init(&e->guests.lock, NULL);
     rc = make_around(e, err);
@@ -493,7 +493,7 @@ int rv_engine_close(rv_engine *e)
     rv__member_stop(e);
     rv__remote_free(e->remote);
     e->remote = NULL;
-    rv__script_hosts_stop(e->shop.scripts);
+    rv__script_hosts_stop(e->services.scripts);
     if (e->kit == NULL)
         rv__workers_close(e->lanes[LANE_WORKER].executor);
     rv__control_free(e->control); /* until now it has told others that we close */

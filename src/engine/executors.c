@@ -20,7 +20,7 @@ static const struct rv__executor heads[LANES] = {
 int rv__executors_new(rv_engine *e, int workers, rv_error *err)
 {
     const int64_t credits[LANES] = { [LANE_FUNCTION] = workers,
-                                     [LANE_HOST] = rv__hosts_limit(&e->shop.hosts_opts),
+                                     [LANE_HOST] = rv__hosts_limit(&e->services.hosts_opts),
                                      [LANE_IO] = IO_CREDITS,
                                      [LANE_EVAL] = EVAL_CREDITS,
                                      [LANE_HTTP] = rv__fetch_budget() };

@@ -242,7 +242,7 @@ static void tell(struct rv__guest *guest, struct rv__run *run)
         rv_cancel_fire(a->ctx.work.token, RV_ECLOSED, "its process has stopped");
 }
 
-static void attend(rv_engine *e, struct rv__guest *guest)
+static void end_guest(rv_engine *e, struct rv__guest *guest)
 {
     struct rv__run *run = rv__run_find(e, guest->run_id);
     int64_t now_ns = rv__mono_ns(e->clock);
@@ -269,7 +269,7 @@ void rv__guests_tick(rv_engine *e)
     for (struct rv__guest *guest = e->guests.first, *next; guest != NULL; guest = next) {
         next = guest->next;
         if (guest->state == LEAVING)
-            attend(e, guest);
+            end_guest(e, guest);
     }
 }
 

@@ -143,7 +143,7 @@ static int make_executor(rv_engine *e, const struct rv__executor *head, struct r
         own.credits = HOSTS;
     else if (own.lane == LANE_HTTP)
         own.credits = RV__FETCH_CONNECTIONS;
-    return rv__hand_executor(e->kit->hand, &own, ret, err);
+    return rv__manual_executor(e->kit->hand, &own, ret, err);
 }
 
 /* That it has begun is said before its answer, however late. */
@@ -269,7 +269,7 @@ static void forget_all(rv_engine *e)
     desk_drop_all(&e->kit->reader);
     while (rv__timers_pop_due(&e->kit->unsaid, INT64_MAX) != NULL)
         ; /* nobody hears of it */
-    while ((work = rv__hand_take(e->kit->hand)) != NULL)
+    while ((work = rv__manual_take(e->kit->hand)) != NULL)
         rv__attempt_drop((struct rv__attempt *)work);
     while ((late = rv__timers_pop_due(&e->kit->slow, INT64_MAX)) != NULL)
         rv__attempt_drop(RV__CONTAINER(late, struct rv__attempt, late_answer));
@@ -350,7 +350,7 @@ int64_t rv__kit_own_due(rv_engine *e)
     return sooner_ns(sooner_ns(rv__engine_own_due(e), &e->kit->slow), &e->kit->unsaid);
 }
 
-static bool strikes(struct rv__kit *kit, unsigned one_in)
+static bool happens(struct rv__kit *kit, unsigned one_in)
 {
     return one_in > 0 && rv__random_below(&kit->random, one_in) == 0;
 }
@@ -360,12 +360,12 @@ static bool pick_work(rv_engine *e)
 {
     static const rv_error died = { .code = RV_EFAILED, .message = "the host process died" };
     struct rv__kit *kit = e->kit;
-    if (strikes(kit, kit->lose_one_in) &&
-        rv__hand_lose(e->lanes[LANE_HOST].executor, &kit->random, &died))
+    if (happens(kit, kit->lose_one_in) &&
+        rv__manual_lose(e->lanes[LANE_HOST].executor, &kit->random, &died))
         return true;
-    if (strikes(kit, kit->begin_one_in) && rv__hand_begin(kit->hand, &kit->random))
+    if (happens(kit, kit->begin_one_in) && rv__manual_begin(kit->hand, &kit->random))
         return true;
-    return rv__hand_run(kit->hand, &kit->random);
+    return rv__manual_run(kit->hand, &kit->random);
 }
 
 /* What it says is fetched as soon as from a step on a thread. */
@@ -394,7 +394,7 @@ static bool run_something(rv_engine *e, bool steps)
 static bool lies(const struct rv__kit *kit, bool steps)
 {
     return kit->writer.first != NULL || kit->reader.first != NULL ||
-           (steps && rv__hand_lies(kit->hand));
+           (steps && rv__manual_lies(kit->hand));
 }
 
 void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_ms)
@@ -413,7 +413,7 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
         }
         int64_t now_ns = rv__mono_ns(e->clock);
         bool in_time = until_ms == INT64_MAX || now_ns < until_ms * 1000000;
-        if (lies(kit, true) && in_time && strikes(kit, kit->late_one_in)) {
+        if (lies(kit, true) && in_time && happens(kit, kit->late_one_in)) {
             rv__virtual_clock_advance(&kit->clock, 1 + (int64_t)rv__random_below(&kit->random, 20));
             continue;
         }
@@ -489,7 +489,7 @@ void rv__kit_free(struct rv__kit *kit)
         rv__free(kit->replaced);
         kit->replaced = next;
     }
-    rv__hand_free(kit->hand);
+    rv__manual_free(kit->hand);
     rv__timers_done(&kit->slow);
     rv__timers_done(&kit->unsaid);
     rv__expr_texts_free(kit->texts);
@@ -527,7 +527,7 @@ int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine
     kit->crash_one_in = opts->crash_one_in;
     int rc = rv__expr_texts_new(0, &kit->texts, err);
     if (rc == RV_OK)
-        rc = rv__hand_new(&kit->hand, err);
+        rc = rv__manual_new(&kit->hand, err);
     if (rc < 0) {
         rv__kit_free(kit);
         return rc;

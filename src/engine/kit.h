@@ -50,7 +50,7 @@ struct rv__kit {
     struct rv__kit_disk *other;   /* NULL: `disk` */
     struct rv__random random;     /* the order of steps, and deaths */
     struct rv__expr_texts *texts; /* of expressions that need no jq */
-    struct rv__hand *hand;        /* of all executors */
+    struct rv__manual *hand;      /* of all executors */
     struct rv__timers slow;       /* answers that come later: rv_test_takes() */
     struct rv__timers unsaid;     /* beginnings that the loop hears of later */
     unsigned unsaid_one_in;       /* so often it does; 0 = never */

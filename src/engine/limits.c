@@ -24,7 +24,7 @@ int rv__limits_add(rv_engine *e, const struct rv__limit *limit)
 
 int rv__limits_take(rv_engine *e)
 {
-    for (struct rv__provider *p = rv__providers_first(e->shop.providers); p != NULL;
+    for (struct rv__provider *p = rv__providers_first(e->services.providers); p != NULL;
          p = rv__provider_next(p)) {
         const struct rv__provider_limits *l = rv__provider_limits(p);
         struct rv__limit limit = { .name = l->name,

@@ -77,7 +77,7 @@ static void put_json(struct rv__buf *out, const char *key, struct rv__str json)
     rv__buf_str(out, json);
 }
 
-void rv__life_json(struct rv__buf *out, enum rv__lifecycle type, const struct rv__heard *h)
+void rv__lifecycle_json(struct rv__buf *out, enum rv__lifecycle type, const struct rv__heard *h)
 {
     rv__buf_fmt(out, "{\"type\":\"%s\",\"runId\":\"%s\",\"workflow\":", rv__lifecycle_name(type),
                 h->event->run_id);
@@ -170,7 +170,7 @@ static void tell_all(struct rv__listeners *l, enum rv__lifecycle type, const str
     struct rv__buf json;
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the event */
     rv__buf_init(&json, SIZE_MAX / 8);
-    rv__life_json(&json, type, h);
+    rv__lifecycle_json(&json, type, h);
     const rv_lifecycle event = {
         .engine = l->engine,
         .type = rv__lifecycle_name(type),
@@ -210,7 +210,8 @@ static bool is(struct rv__str json, const char *word)
 }
 
 /* What an attempt's end means for its state. */
-static void hear_end(struct rv__str json, const struct rv__heard *h, rv__life_told *told, void *arg)
+static void hear_end(struct rv__str json, const struct rv__heard *h, rv__lifecycle_fn *told,
+                     void *arg)
 {
     struct rv__str next = member(json, "next");
     bool settled = is(next, "done") || is(next, "final");
@@ -225,7 +226,7 @@ static void hear_end(struct rv__str json, const struct rv__heard *h, rv__life_to
         told(arg, LIFE_FINAL, h);
 }
 
-void rv__life_hear(const rv_event *event, rv__life_told *told, void *arg)
+void rv__lifecycle_of_event(const rv_event *event, rv__lifecycle_fn *told, void *arg)
 {
     struct rv__str json = rv__str(event->json);
     struct rv__heard h = { .event = event,
@@ -281,7 +282,7 @@ static void split_path(struct rv__arena *arena, const char *path, struct rv__hea
     h->state = (struct rv__str){ state, (size_t)n };
 }
 
-static void tell_suspension(const rv_run_state *run, struct rv__str one, rv__life_told *told,
+static void tell_suspension(const rv_run_state *run, struct rv__str one, rv__lifecycle_fn *told,
                             void *arg)
 {
     struct rv__arena arena;
@@ -311,7 +312,7 @@ static void tell_suspension(const rv_run_state *run, struct rv__str one, rv__lif
     rv__arena_done(&arena);
 }
 
-static void tell_suspensions(const rv_run_state *run, rv__life_told *told, void *arg)
+static void tell_suspensions(const rv_run_state *run, rv__lifecycle_fn *told, void *arg)
 {
     struct rv__str all = rv__str(run->suspensions), one;
     struct rv__json_iter it;
@@ -323,7 +324,7 @@ static void tell_suspensions(const rv_run_state *run, rv__life_told *told, void 
 }
 
 /* A list may not have all of them. */
-static void tell_run(rv_engine *e, const rv_run_state *listed, rv__life_told *told, void *arg)
+static void tell_run(rv_engine *e, const rv_run_state *listed, rv__lifecycle_fn *told, void *arg)
 {
     rv_run_state *whole = NULL;
     bool some = *listed->suspensions == '[' &&
@@ -334,7 +335,7 @@ static void tell_run(rv_engine *e, const rv_run_state *listed, rv__life_told *to
     rv_run_state_free(whole);
 }
 
-void rv__life_undecided(rv_engine *e, rv__life_told *told, void *arg)
+void rv__lifecycle_undecided(rv_engine *e, rv__lifecycle_fn *told, void *arg)
 {
     char cursor[RV_RUN_ID_SIZE + 32] = "";
     do {
@@ -412,7 +413,7 @@ static void *listen(void *arg)
     while (rc != RV_ECLOSED && is_needed(l)) {
         struct listener *fresh = take_recap(l);
         if (fresh != NULL) {
-            rv__life_undecided(l->engine, tell_those, &(struct telling){ l, fresh });
+            rv__lifecycle_undecided(l->engine, tell_those, &(struct telling){ l, fresh });
             continue;
         }
         if (feed == NULL || rc == RV_ENOTFOUND) { /* retention was quicker: from here on */
@@ -423,7 +424,7 @@ static void *listen(void *arg)
         if (rc == RV_OK)
             rc = rv_feed_next(feed, -1, wake, &event, &err);
         if (rc == RV_OK) {
-            rv__life_hear(&event, tell_those, &(struct telling){ l, NULL });
+            rv__lifecycle_of_event(&event, tell_those, &(struct telling){ l, NULL });
         } else if (rc == RV_ECANCELED) {
             rc = renew(l, &wake);
         } else if (rc != RV_ECLOSED && rc != RV_ENOTFOUND) {

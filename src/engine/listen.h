@@ -12,14 +12,15 @@ struct rv__heard {
     int64_t attempt; /* from 0; -1: it is about none */
     int succeed;     /* -1: the same */
 };
-typedef void rv__life_told(void *arg, enum rv__lifecycle type, const struct rv__heard *heard);
+typedef void rv__lifecycle_fn(void *arg, enum rv__lifecycle type, const struct rv__heard *heard);
 
 /* What an event of the feed means for listeners: nothing, one thing or several. */
-void rv__life_hear(const rv_event *event, rv__life_told *told, void *arg);
+void rv__lifecycle_of_event(const rv_event *event, rv__lifecycle_fn *told, void *arg);
 /* All that somebody has to decide about now, as LIFE_SUSPEND, of runs that are in the store. */
-void rv__life_undecided(rv_engine *engine, rv__life_told *told, void *arg);
+void rv__lifecycle_undecided(rv_engine *engine, rv__lifecycle_fn *told, void *arg);
 /* {type, runId, workflow, at, path?, stage?, state?, attempt?, succeed?, attachmentId?, error?, to?} */
-void rv__life_json(struct rv__buf *out, enum rv__lifecycle type, const struct rv__heard *heard);
+void rv__lifecycle_json(struct rv__buf *out, enum rv__lifecycle type,
+                        const struct rv__heard *heard);
 
 /* notify.c: listeners of manifests. Begin, if nobody has: a workflow that has some is known now, or was to an engine
  * before. Thread: the loop's, or that which opens the engine. Errors: RV_ENOMEM, RV_ESYS, RV_ESTORE. */

@@ -552,7 +552,7 @@ void rv__run_load(struct rv__run *run, bool urgent)
 }
 
 /* A caller waits for the run now: move it to the front of the queue, unless it is being read already. */
-static void hurry(rv_engine *e, struct rv__run *run)
+static void move_to_front(rv_engine *e, struct rv__run *run)
 {
     struct rv__run **at = &e->load.first;
     run->urgent = true;
@@ -587,7 +587,7 @@ int rv__run_reach(rv_engine *e, const char *id, struct rv__letter *letter, bool 
     } else if (run->phase == RV__ABSENT) {
         rv__run_load(run, true);
     } else if (run->phase == RV__LOADING && !run->urgent) {
-        hurry(e, run);
+        move_to_front(e, run);
     }
     return RV_OK;
 }

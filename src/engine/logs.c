@@ -215,7 +215,7 @@ void rv__fetch_logs(rv_engine *e)
         bool busy = !rv__run_takes(a->run, false) && !RV__BUG(58);
         if (atomic_load_explicit(&a->ctx.logs, memory_order_relaxed) == NULL && a->unkept == NULL &&
             atomic_load_explicit(&a->ctx.given, memory_order_relaxed) == NULL &&
-            a->untold == NULL && a->unrecorded == NULL &&
+            a->unrecorded_given == NULL && a->unrecorded == NULL &&
             atomic_load_explicit(&a->ctx.reads, memory_order_relaxed) == NULL)
             continue;
         silent = false;

@@ -38,7 +38,7 @@ struct duty {
     rv_error err;
 };
 
-static void drop_duty(struct rv__job *job)
+static void drop_member_job(struct rv__job *job)
 {
     rv__free(job);
 }
@@ -84,13 +84,13 @@ static void rejoin_landed(rv_engine *e, struct rv__job *job)
     rv__free(d);
 }
 
-static bool give_duty(rv_engine *e, int64_t (*run)(struct rv__job *job),
-                      void (*landed)(rv_engine *engine, struct rv__job *job))
+static bool give_member_job(rv_engine *e, int64_t (*run)(struct rv__job *job),
+                            void (*landed)(rv_engine *engine, struct rv__job *job))
 {
     struct duty *d = rv__zalloc(1, sizeof *d);
     if (d == NULL)
         return false; /* at the next tick */
-    d->job = (struct rv__job){ .run = run, .landed = landed, .drop = drop_duty };
+    d->job = (struct rv__job){ .run = run, .landed = landed, .drop = drop_member_job };
     d->engine = e;
     rv__write_job(e, &d->job);
     return true;
@@ -133,13 +133,13 @@ void rv__member_tick(rv_engine *e)
         return;
     if (m->fenced) {
         if (!m->rejoining && !m->rejoined && !e->closed)
-            m->rejoining = give_duty(e, run_rejoin, rejoin_landed);
+            m->rejoining = give_member_job(e, run_rejoin, rejoin_landed);
         if (m->rejoined && is_quiet(e))
             begin_anew(e);
         return;
     }
     if (now_ms >= m->renew_ms && !m->renewing) {
-        m->renewing = !RV__BUG(400) && give_duty(e, run_renew, renew_landed);
+        m->renewing = !RV__BUG(400) && give_member_job(e, run_renew, renew_landed);
         m->renew_ms = now_ms + m->lease_ms / 3;
     }
     if (now_ms >= m->look_ms || m->generation != e->registry->generation) {
@@ -518,7 +518,7 @@ int rv__member_serve(rv_engine *e)
     return rc;
 }
 
-static void *office_main(void *arg)
+static void *member_main(void *arg)
 {
     rv_engine *e = arg;
     struct rv__membership *m = &e->member;
@@ -555,7 +555,7 @@ int rv__member_start(rv_engine *e, rv_error *err)
     struct rv__membership *m = &e->member;
     if (!m->on || !e->around.threads)
         return RV_OK;
-    if (pthread_create(&m->office, NULL, office_main, e) != 0)
+    if (pthread_create(&m->office, NULL, member_main, e) != 0)
         return rv__fail(err, RV_ESYS, "no thread could be made to answer other members");
     m->has_office = true;
     return RV_OK;

@@ -197,7 +197,7 @@ static bool add_notice(struct rv__notify *n, const struct rv__listener *to, uint
     rv__arena_init(&notice->arena, SIZE_MAX); /* bounded by the event */
     rv__buf_init(&notice->answer, ANSWER_BYTES + 1);
     rv__buf_init(&json, SIZE_MAX / 8);
-    rv__life_json(&json, type, h);
+    rv__lifecycle_json(&json, type, h);
     notice->path = copy_text(&notice->arena, rv__str(h->event->path));
     notice->workflow = copy_text(&notice->arena, rv__str(h->event->workflow));
     bool good = json.rc == RV_OK &&
@@ -554,7 +554,7 @@ static void *notify(void *arg)
     rv_event event;
     rv_error err;
     int rc = RV_OK;
-    rv__life_undecided(n->engine, take_undecided, n);
+    rv__lifecycle_undecided(n->engine, take_undecided, n);
     while (rc != RV_ECLOSED) {
         settle(n);
         int64_t due_ms = send_due(n);
@@ -579,7 +579,7 @@ static void *notify(void *arg)
         else
             rc = rv_feed_next(n->feed, wait_ms, n->wake, &event, &err);
         if (rc == RV_OK) {
-            rv__life_hear(&event, take, n);
+            rv__lifecycle_of_event(&event, take, n);
             n->read = (struct position){ event.seq, event.index };
         } else if (rc == RV_ECANCELED) {
             renew(n);
@@ -654,7 +654,7 @@ int rv__notify_begin(rv_engine *e, rv_error *err)
         return rv__nomem(err);
     }
     const struct rv__io_opts opts = { .max_processes = AT_ONCE,
-                                      .deny_private = e->shop.http_deny_private };
+                                      .deny_private = e->services.http_deny_private };
     int rc = find_file(e, &n->file, err);
     n->wake = rv_cancel_new(NULL);
     if (rc == RV_OK && n->wake == NULL)

@@ -295,7 +295,7 @@ static int register_paths(struct rv__registry *registry, const char *const *path
     rv_engine *engine = registry->engine;
     struct lookup lookup = { .resolver = { find_registered, find_file, has_agent },
                              .registry = registry,
-                             .files = { .shop = &engine->shop,
+                             .files = { .services = &engine->services,
                                         .depth = RV_C_FILES_LOADED,
                                         .opts = opts,
                                         .registry = registry } };
@@ -304,7 +304,7 @@ static int register_paths(struct rv__registry *registry, const char *const *path
     const char **more = NULL;
     struct rv__evaluator *evaluator = NULL;
     int registered = 0;
-    int rc = rv__workshop_evaluator(&engine->shop, &evaluator, err);
+    int rc = rv__services_evaluator(&engine->services, &evaluator, err);
     if (rc < 0)
         return rc;
     struct rv__expr_compiler *compiler = rv__evaluator_compiler(evaluator);
@@ -330,7 +330,7 @@ static int register_paths(struct rv__registry *registry, const char *const *path
     if (rc == RV_OK && opts->replace)
         rc = withdraw_renamed(registry, files, err);
     if (rc == RV_OK && files->script_host != NULL)
-        rv__script_hosts_offer(engine->shop.scripts, files->script_host);
+        rv__script_hosts_offer(engine->services.scripts, files->script_host);
     if (rc == RV_OK && rv__c_files_complain(files, all) < 0)
         rc = rv__nomem(err);
     if (rc == RV_OK && tell_name(&lookup, all, paths[0], name) < 0)

@@ -510,7 +510,8 @@ int rv__plan_ref_check(struct rv__plan_ref *ref, rv_error *err)
 const char *rv__plan_ref_blocked(const struct rv__plan_ref *ref)
 {
     const rv_engine *e = ref->registry->engine;
-    return e->shop.by_hand || e->idle || e->read_only ? NULL : rv__secrets_unusable(ref->secrets);
+    return e->services.by_hand || e->idle || e->read_only ? NULL
+                                                          : rv__secrets_unusable(ref->secrets);
 }
 
 struct rv__str rv__plan_ref_secret(const struct rv__plan_ref *ref, const struct rv__node *node)

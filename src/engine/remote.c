@@ -38,7 +38,7 @@ static void nobody_hears(void *arg, struct rv__conn *conn, const struct rv__fram
     (void)frame;
 }
 
-static void nobody_cares(void *arg, struct rv__conn *conn, const rv_error *why)
+static void ignore_end(void *arg, struct rv__conn *conn, const rv_error *why)
 {
     (void)arg;
     (void)conn;
@@ -72,7 +72,7 @@ static bool admit(const struct rv__remote *remote, const struct rv__conn *conn,
 
 static void greeted(void *arg, struct rv__conn *conn, const struct rv__frame *hello)
 {
-    static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = nobody_cares };
+    static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = ignore_end };
     enum { ROLE, TOKEN, KEYS };
     struct rv__remote *remote = arg;
     struct rv__str has[KEYS];
@@ -84,7 +84,7 @@ static void greeted(void *arg, struct rv__conn *conn, const struct rv__frame *he
                        "this address is for workers: their hello has the 'role' worker; "
                        "use the HTTP API for calls");
     else if (admit(remote, conn, has[TOKEN], &err))
-        rv__workers_greet(remote->engine->shop.workers, conn, hello, false, NULL);
+        rv__workers_greet(remote->engine->services.workers, conn, hello, false, NULL);
     if (err.code != 0)
         rv__conn_refuse(conn, &err);
 }
@@ -97,7 +97,8 @@ static int check(const rv_engine *e, const rv_workers_opts *o, rv_error *err)
         return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_WORKERS_OPTS");
     if (o->listen == NULL)
         return rv__fail(err, RV_EINVAL, "rv_workers_listen: no address");
-    if (e->kit != NULL || e->attached != NULL || e->read_only || e->idle || e->shop.workers == NULL)
+    if (e->kit != NULL || e->attached != NULL || e->read_only || e->idle ||
+        e->services.workers == NULL)
         return rv__fail(err, RV_ESTATE, "this engine runs no steps, so it takes no workers");
     if (e->remote != NULL)
         return rv__fail(err, RV_EEXIST, "this engine listens for workers already");
@@ -139,7 +140,7 @@ int rv_workers_listen(rv_engine *e, const rv_workers_opts *opts, uint16_t *ret_p
     if (rc == RV_OK && o.tls_cert != NULL)
         rc = rv__tls_server(o.tls_cert, o.tls_key, &keys, err);
     if (rc == RV_OK)
-        rc = rv__workshop_wires(&e->shop, &wires, err);
+        rc = rv__services_wires(&e->services, &wires, err);
     if (rc == RV_OK) {
         assert(remote != NULL);
         remote->engine = e;
@@ -174,7 +175,7 @@ int rv_workers_again(rv_engine *e, rv_error *err)
         return rv__fail(err, RV_EINVAL, "rv_workers_again: no engine");
     rv__engine_enter(e);
     if (e->remote != NULL)
-        rv__workers_recall(e->shop.workers);
+        rv__workers_recall(e->services.workers);
     rv__engine_leave(e);
     return RV_OK;
 }

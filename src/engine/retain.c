@@ -77,8 +77,8 @@ struct asking {
     bool more;
 };
 
-static int foresee(rv_engine *e, const struct rv__retain_limits *limits, uint64_t *ret,
-                   rv_error *err)
+static int count_removable(rv_engine *e, const struct rv__retain_limits *limits, uint64_t *ret,
+                           rv_error *err)
 {
     struct rv__store *reader = NULL;
     int rc = rv__engine_reader(e, &reader, err);
@@ -115,9 +115,9 @@ int rv_retain(rv_engine *e, const rv_retain_opts *opts, uint64_t *ret, rv_error 
         limits = (struct rv__retain_limits){ opts->max_age_ms, opts->max_runs, opts->max_bytes };
     int rc;
     do
-        rc = known.dry_run
-                 ? foresee(e, opts != NULL ? &limits : &e->retain.limits, &asking.removed, err)
-                 : rv__call_write(e, ask, NULL, &asking, err);
+        rc = known.dry_run ? count_removable(e, opts != NULL ? &limits : &e->retain.limits,
+                                             &asking.removed, err)
+                           : rv__call_write(e, ask, NULL, &asking, err);
     while (rc == RV_OK && asking.more);
     if (rc == RV_OK && ret != NULL)
         *ret = asking.removed;

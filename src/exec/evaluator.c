@@ -1,6 +1,6 @@
 /* evaluator.c: expressions, evaluated by processes of their own; this thread asks them.
  *
- *   start ──queue──▶ waiting ──ask──▶ on its way (talk.c) ──answer──▶ compose ──▶ done
+ *   start ──queue──▶ waiting ──ask──▶ on its way (eval_process.c) ──answer──▶ compose ──▶ done
  *                       ▲                │ its process dies
  *                       └─ the others ───┤
  *                          the first ────┴─▶ suspects ──alone, in a fresh process──▶ done
@@ -31,7 +31,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "exec/talk.h"
+#include "exec/eval_process.h"
 
 enum {
     PROCESSES = 2,
@@ -62,7 +62,7 @@ struct rv__evaluator {
     struct rv__expr_texts *texts;
     struct rv__buf question, result;
     struct rv__evaluations waiting, suspects;
-    struct rv__talk talks[PROCESSES];
+    struct rv__eval_process processes[PROCESSES];
     uint64_t ids;
     int failures;
     int64_t retry_ns; /* start no process before this */
@@ -188,26 +188,28 @@ static void failed_to_start(struct rv__evaluator *ev, const rv_error *err)
 }
 
 /* End a dead or faulty process, and requeue its questions. `said`: the protocol error, or NULL. */
-static void bury(struct rv__evaluator *ev, struct rv__talk *talk, const rv_error *said, bool ours)
+static void end_process(struct rv__evaluator *ev, struct rv__eval_process *process,
+                        const rv_error *said, bool ours)
 {
     char how[MESSAGE_BYTES];
     rv_error err;
-    bool greeted = talk->greeted;
-    int status = rv__talk_end(talk, said != NULL || ours ? 0 : PATIENCE_MS, how, sizeof how);
+    bool greeted = process->greeted;
+    int status = rv__eval_process_end(process, said != NULL || ours ? 0 : PATIENCE_MS, how,
+                                      sizeof how);
     bool killed = said == NULL && status != -1 && WIFSIGNALED(status) &&
                   WTERMSIG(status) == SIGKILL;
     unsigned most = killed ? KILLS : DEATHS;
-    struct rv__evaluation *first = greeted && !ours ? rv__evaluations_take(&talk->asked) : NULL;
+    struct rv__evaluation *first = greeted && !ours ? rv__evaluations_take(&process->asked) : NULL;
     if (first != NULL && first->own.deaths + 1 >= most) {
-        blame(ev, first, talk->no_memory, said != NULL ? said->message : how);
+        blame(ev, first, process->no_memory, said != NULL ? said->message : how);
     } else if (first != NULL) {
         first->own.deaths++;
         rv__evaluations_add(&ev->suspects, first);
-    } else if (!greeted && !ours && talk->asked.first != NULL &&
-               talk->asked.first->own.deaths > 0) {
-        rv__evaluations_return(&ev->suspects, &talk->asked);
+    } else if (!greeted && !ours && process->asked.first != NULL &&
+               process->asked.first->own.deaths > 0) {
+        rv__evaluations_return(&ev->suspects, &process->asked);
     }
-    rv__evaluations_return(&ev->waiting, &talk->asked);
+    rv__evaluations_return(&ev->waiting, &process->asked);
     if (greeted || ours) {
         ev->failures = greeted ? 0 : ev->failures;
         return;
@@ -221,22 +223,23 @@ static void bury(struct rv__evaluator *ev, struct rv__talk *talk, const rv_error
 
 /* ---------------------------------------------------------------------------- dispatching --- */
 
-static bool stuck(const struct rv__talk *talk)
+static bool stuck(const struct rv__eval_process *process)
 {
-    return talk->asked.first != NULL &&
-           rv__mono_ns(rv__clock_real()) - talk->heard_ns > NS_OF_MS(STUCK_MS);
+    return process->asked.first != NULL &&
+           rv__mono_ns(rv__clock_real()) - process->heard_ns > NS_OF_MS(STUCK_MS);
 }
 
-static bool full(const struct rv__talk *talk)
+static bool full(const struct rv__eval_process *process)
 {
-    return talk->alone || talk->asked.count >= WINDOW || talk->out.len - talk->sent > UNSENT_BYTES;
+    return process->alone || process->asked.count >= WINDOW ||
+           process->out.len - process->sent > UNSENT_BYTES;
 }
 
 /* Does it have a process, or can one be started now? */
-static bool start(struct rv__evaluator *ev, struct rv__talk *talk)
+static bool start(struct rv__evaluator *ev, struct rv__eval_process *process)
 {
     rv_error err;
-    if (talk->up)
+    if (process->up)
         return true;
     if (rv__mono_ns(rv__clock_real()) < ev->retry_ns)
         return false;
@@ -250,7 +253,7 @@ static bool start(struct rv__evaluator *ev, struct rv__talk *talk)
             return false;
         }
     }
-    rc = rv__talk_start(talk, ev->program.text, ev->opts.memory_bytes, &err);
+    rc = rv__eval_process_start(process, ev->program.text, ev->opts.memory_bytes, &err);
     if (rc < 0)
         failed_to_start(ev, &err);
     return rc == RV_OK;
@@ -263,14 +266,15 @@ static void tell_begun(struct rv__evaluation *evaluation)
     evaluation->own.begun = true;
 }
 
-static void ask(struct rv__evaluator *ev, struct rv__talk *talk, struct rv__evaluation *evaluation)
+static void ask(struct rv__evaluator *ev, struct rv__eval_process *process,
+                struct rv__evaluation *evaluation)
 {
     rv_error err;
     evaluation->own.id = ++ev->ids;
     tell_begun(evaluation);
-    int rc = rv__talk_ask(talk, evaluation, ev->texts, false, &ev->question, &err);
+    int rc = rv__eval_process_ask(process, evaluation, ev->texts, false, &ev->question, &err);
     if (rc == RV_ECLOSED) {
-        bury(ev, talk, NULL, true);
+        end_process(ev, process, NULL, true);
         (void)rv__nomem(&err);
     }
     if (rc < 0)
@@ -285,23 +289,23 @@ static void ask(struct rv__evaluator *ev, struct rv__talk *talk, struct rv__eval
 static void ask_suspects(struct rv__evaluator *ev)
 {
     for (size_t i = 0; i < PROCESSES && ev->suspects.first != NULL; i++) {
-        struct rv__talk *talk = &ev->talks[i];
-        if (talk->asked.first != NULL)
+        struct rv__eval_process *process = &ev->processes[i];
+        if (process->asked.first != NULL)
             continue;
-        if (talk->up && !talk->fresh)
-            bury(ev, talk, NULL, true);
-        if (!start(ev, talk) || ev->suspects.first == NULL)
+        if (process->up && !process->fresh)
+            end_process(ev, process, NULL, true);
+        if (!start(ev, process) || ev->suspects.first == NULL)
             return;
-        talk->alone = true;
-        ask(ev, talk, rv__evaluations_take(&ev->suspects));
-        talk->alone = talk->asked.first != NULL;
+        process->alone = true;
+        ask(ev, process, rv__evaluations_take(&ev->suspects));
+        process->alone = process->asked.first != NULL;
         return; /* one at a time: the other process is for other evaluations */
     }
 }
 
-static struct rv__talk *choose(struct rv__evaluator *ev)
+static struct rv__eval_process *choose(struct rv__evaluator *ev)
 {
-    struct rv__talk *first = &ev->talks[0], *second = &ev->talks[1];
+    struct rv__eval_process *first = &ev->processes[0], *second = &ev->processes[1];
     bool held_up = stuck(first) || first->alone;
     if (!full(first) && !stuck(first))
         return first;
@@ -317,10 +321,10 @@ static void ask_waiting(struct rv__evaluator *ev)
             rv__evaluations_add(&ev->suspects, rv__evaluations_take(&ev->waiting));
             continue;
         }
-        struct rv__talk *talk = choose(ev);
-        if (talk == NULL || !start(ev, talk) || ev->waiting.first == NULL)
+        struct rv__eval_process *process = choose(ev);
+        if (process == NULL || !start(ev, process) || ev->waiting.first == NULL)
             return;
-        ask(ev, talk, rv__evaluations_take(&ev->waiting));
+        ask(ev, process, rv__evaluations_take(&ev->waiting));
     }
 }
 
@@ -340,27 +344,27 @@ static void take_queued(struct rv__evaluator *ev)
 
 /* ------------------------------------------------------------------------------ the thread --- */
 
-static void serve(struct rv__evaluator *ev, struct rv__talk *talk)
+static void serve(struct rv__evaluator *ev, struct rv__eval_process *process)
 {
     struct rv__evaluation *evaluation;
     struct rv__frame frame;
     rv_error err;
-    (void)rv__talk_send(talk); /* a closed connection shows in the read */
-    int read = rv__talk_read(talk), rc;
-    while ((rc = rv__talk_next(talk, &frame, &evaluation, &err)) == 1)
+    (void)rv__eval_process_send(process); /* a closed connection shows in the read */
+    int read = rv__eval_process_read(process), rc;
+    while ((rc = rv__eval_process_next(process, &frame, &evaluation, &err)) == 1)
         take_answer(ev, evaluation, &frame);
     if (rc < 0)
-        bury(ev, talk, &err, false);
+        end_process(ev, process, &err, false);
     else if (read == RV_ECLOSED)
-        bury(ev, talk, NULL, false);
+        end_process(ev, process, NULL, false);
     else if (read == RV_ENOMEM)
-        bury(ev, talk, NULL, true);
+        end_process(ev, process, NULL, true);
 }
 
-static bool idle_for_long(const struct rv__talk *talk)
+static bool idle_for_long(const struct rv__eval_process *process)
 {
-    return talk->up && talk->asked.first == NULL &&
-           rv__mono_ns(rv__clock_real()) - talk->heard_ns > NS_OF_MS(IDLE_MS);
+    return process->up && process->asked.first == NULL &&
+           rv__mono_ns(rv__clock_real()) - process->heard_ns > NS_OF_MS(IDLE_MS);
 }
 
 /* Milliseconds until there is something to check without an event; -1: never. */
@@ -369,7 +373,7 @@ static int until_due(const struct rv__evaluator *ev)
     int64_t now_ns = rv__mono_ns(rv__clock_real());
     if (ev->suspects.first != NULL || ev->waiting.first != NULL)
         return ev->retry_ns > now_ns ? (int)((ev->retry_ns - now_ns) / 1000000) + 1 : STUCK_MS;
-    return ev->talks[0].up || ev->talks[1].up ? IDLE_MS + 1 : -1;
+    return ev->processes[0].up || ev->processes[1].up ? IDLE_MS + 1 : -1;
 }
 
 static void sleep_and_serve(struct rv__evaluator *ev)
@@ -377,10 +381,11 @@ static void sleep_and_serve(struct rv__evaluator *ev)
     struct pollfd p[1 + PROCESSES] = { { .fd = ev->wake, .events = POLLIN } };
     eventfd_t ignored;
     for (size_t i = 0; i < PROCESSES; i++) {
-        const struct rv__talk *talk = &ev->talks[i];
-        p[1 + i] = (struct pollfd){ .fd = talk->up ? talk->process.fd : -1,
-                                    .events = (short)(POLLIN |
-                                                      (talk->sent < talk->out.len ? POLLOUT : 0)) };
+        const struct rv__eval_process *process = &ev->processes[i];
+        p[1 + i] = (struct pollfd){
+            .fd = process->up ? process->process.fd : -1,
+            .events = (short)(POLLIN | (process->sent < process->out.len ? POLLOUT : 0))
+        };
     }
     int due_ms = rv__queue_may_sleep(&ev->queue) ? until_due(ev) : 0;
     pthread_mutex_unlock(&ev->lock);
@@ -391,9 +396,9 @@ static void sleep_and_serve(struct rv__evaluator *ev)
         (void)!eventfd_read(ev->wake, &ignored);
     for (size_t i = 0; i < PROCESSES; i++) {
         if (p[1 + i].revents != 0)
-            serve(ev, &ev->talks[i]);
-        else if (idle_for_long(&ev->talks[i]))
-            bury(ev, &ev->talks[i], NULL, true);
+            serve(ev, &ev->processes[i]);
+        else if (idle_for_long(&ev->processes[i]))
+            end_process(ev, &ev->processes[i], NULL, true);
     }
 }
 
@@ -407,13 +412,14 @@ static void *evaluator_main(void *arg)
         ask_suspects(ev);
         ask_waiting(ev);
         for (size_t i = 0; i < PROCESSES; i++)
-            if (ev->talks[i].up)
-                (void)rv__talk_send(&ev->talks[i]); /* a closed connection shows in the read */
+            if (ev->processes[i].up)
+                (void)rv__eval_process_send(
+                    &ev->processes[i]); /* a closed connection shows in the read */
         sleep_and_serve(ev);
     }
     for (size_t i = 0; i < PROCESSES; i++)
-        if (ev->talks[i].up)
-            bury(ev, &ev->talks[i], NULL, true);
+        if (ev->processes[i].up)
+            end_process(ev, &ev->processes[i], NULL, true);
     for (struct rv__queue_node *node = rv__queue_take(&ev->queue), *next; node != NULL;
          node = next) {
         next = node->next;
@@ -436,22 +442,24 @@ static void wake(void *arg)
 /* Send the question from this thread. False: not possible, and nothing was done. */
 static bool ask_at_once(struct rv__evaluator *ev, struct rv__evaluation *evaluation)
 {
-    struct rv__talk *talk = &ev->talks[0];
+    struct rv__eval_process *process = &ev->processes[0];
     rv_error err;
     if (evaluation->set == NULL || rv__exprs_jq(evaluation->set, evaluation->number) == 0 ||
         pthread_mutex_trylock(&ev->lock) != 0)
         return false;
-    bool sent = talk->greeted && talk->asked.first == NULL && talk->out.len == 0 &&
+    bool sent = process->greeted && process->asked.first == NULL && process->out.len == 0 &&
                 ev->waiting.first == NULL && ev->suspects.first == NULL &&
                 !rv__queue_closed(&ev->queue);
     if (sent) {
         evaluation->own.id = ++ev->ids;
-        sent = rv__talk_ask(talk, evaluation, ev->texts, true, &ev->question, &err) == RV_OK;
+        sent = rv__eval_process_ask(process, evaluation, ev->texts, true, &ev->question, &err) ==
+               RV_OK;
     }
     if (sent) {
-        tell_begun(evaluation);    /* under the lock: no answer is read before */
-        (void)rv__talk_send(talk); /* if it has closed the connection, the thread sees it */
-        if (talk->out.len > 0)     /* the socket is full: the thread sends the rest */
+        tell_begun(evaluation); /* under the lock: no answer is read before */
+        (void)rv__eval_process_send(
+            process);             /* if it has closed the connection, the thread sees it */
+        if (process->out.len > 0) /* the socket is full: the thread sends the rest */
             wake(ev);
     }
     pthread_mutex_unlock(&ev->lock);
@@ -569,7 +577,7 @@ int rv__evaluator_new(const struct rv__evaluator_opts *opts, struct rv__evaluato
     rv__evaluations_init(&ev->waiting);
     rv__evaluations_init(&ev->suspects);
     for (size_t i = 0; i < PROCESSES; i++)
-        rv__talk_init(&ev->talks[i]);
+        rv__eval_process_init(&ev->processes[i]);
     ev->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int rc = ev->wake < 0 ? rv__fail(err, RV_ESYS, "the evaluator got no descriptor: %m") : RV_OK;
     if (rc == RV_OK)

@@ -80,27 +80,27 @@ int rv__threads_new(const struct rv__executor *head, int most, struct rv__execut
  * has run. For tests and the simulator, which control the order. A hand has several executors, which share one
  * set of waiting work.
  *
- * rv__hand_run(): run one waiting piece, chosen at random; false: none waits. `done` has been called.
- * rv__hand_begin(): call `begun` of a waiting piece, chosen at random, before it is run; false: none.
- * rv__hand_lose(): call `lost` of a piece of this executor, before it is run or instead of its `done`; false: none
+ * rv__manual_run(): run one waiting piece, chosen at random; false: none waits. `done` has been called.
+ * rv__manual_begin(): call `begun` of a waiting piece, chosen at random, before it is run; false: none.
+ * rv__manual_lose(): call `lost` of a piece of this executor, before it is run or instead of its `done`; false: none
  * waits.
- * rv__hand_take(): remove one without any callback, as if its process died. NULL: none.
+ * rv__manual_take(): remove one without any callback, as if its process died. NULL: none.
  * Thread: one at a time; a piece of work that runs may call these too. */
-struct rv__hand;
-int rv__hand_new(struct rv__hand **ret, rv_error *err);
-void rv__hand_free(
-    struct rv__hand *hand); /* NULL is allowed. Call it before freeing its executors */
+struct rv__manual;
+int rv__manual_new(struct rv__manual **ret, rv_error *err);
+void rv__manual_free(
+    struct rv__manual *hand); /* NULL is allowed. Call it before freeing its executors */
 /* Valid as long as the hand. `head` as above. */
-int rv__hand_executor(struct rv__hand *hand, const struct rv__executor *head,
-                      struct rv__executor **ret, rv_error *err);
-bool rv__hand_lies(const struct rv__hand *hand); /* does any work wait? */
-bool rv__hand_run(struct rv__hand *hand, struct rv__random *random);
-bool rv__hand_begin(struct rv__hand *hand, struct rv__random *random);
-bool rv__hand_lose(struct rv__executor *executor, struct rv__random *random, const rv_error *why);
+int rv__manual_executor(struct rv__manual *hand, const struct rv__executor *head,
+                        struct rv__executor **ret, rv_error *err);
+bool rv__manual_lies(const struct rv__manual *hand); /* does any work wait? */
+bool rv__manual_run(struct rv__manual *hand, struct rv__random *random);
+bool rv__manual_begin(struct rv__manual *hand, struct rv__random *random);
+bool rv__manual_lose(struct rv__executor *executor, struct rv__random *random, const rv_error *why);
 /* Lose this waiting piece, before it is run or (at random) instead of its `done`. */
-void rv__hand_lose_work(struct rv__executor *executor, struct rv__work *work,
-                        struct rv__random *random, enum rv__lost how, const rv_error *why);
-struct rv__work *rv__hand_take(struct rv__hand *hand);
+void rv__manual_lose_work(struct rv__executor *executor, struct rv__work *work,
+                          struct rv__random *random, enum rv__lost how, const rv_error *why);
+struct rv__work *rv__manual_take(struct rv__manual *hand);
 
 /* ------------------------------------------------------------------------- the evaluator --- */
 

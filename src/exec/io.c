@@ -74,7 +74,7 @@ void rv__io_at_close(struct rv__io *io, struct rv__errand *errand)
     rv__chain_add(&io->at_close, &errand->listed);
 }
 
-static void say_farewell(struct rv__io *io)
+static void run_at_close(struct rv__io *io)
 {
     while (io->at_close.first != NULL) {
         struct rv__errand *errand = RV__CONTAINER(io->at_close.first, struct rv__errand, listed);
@@ -83,7 +83,7 @@ static void say_farewell(struct rv__io *io)
     }
 }
 
-static void run_errands(struct rv__io *io)
+static void run_posted(struct rv__io *io)
 {
     for (;;) {
         pthread_mutex_lock(&io->lock);
@@ -98,50 +98,50 @@ static void run_errands(struct rv__io *io)
     }
 }
 
-static void on_bell(uv_timer_t *bell);
+static void on_alarm(uv_timer_t *alarm_timer);
 
-static void set_bell(struct rv__io *io)
+static void set_alarm_timer(struct rv__io *io)
 {
     const struct rv__timer *first = rv__timers_first(&io->alarms);
-    if (uv_is_closing((uv_handle_t *)&io->bell))
+    if (uv_is_closing((uv_handle_t *)&io->alarm_timer))
         return;
     if (first == NULL) {
-        uv_timer_stop(&io->bell);
+        uv_timer_stop(&io->alarm_timer);
         return;
     }
     int64_t wait = first->due - (int64_t)uv_now(&io->loop);
-    uv_timer_start(&io->bell, on_bell, wait > 0 ? (uint64_t)wait : 0, 0);
+    uv_timer_start(&io->alarm_timer, on_alarm, wait > 0 ? (uint64_t)wait : 0, 0);
 }
 
-static void on_bell(uv_timer_t *bell)
+static void on_alarm(uv_timer_t *alarm_timer)
 {
-    struct rv__io *io = RV__CONTAINER(bell, struct rv__io, bell);
+    struct rv__io *io = RV__CONTAINER(alarm_timer, struct rv__io, alarm_timer);
     struct rv__timer *due;
     while ((due = rv__timers_pop_due(&io->alarms, (int64_t)uv_now(&io->loop))) != NULL) {
         struct rv__alarm *alarm = RV__CONTAINER(due, struct rv__alarm, timer);
         alarm->ring(alarm);
     }
-    set_bell(io);
+    set_alarm_timer(io);
 }
 
 int rv__io_alarm(struct rv__io *io, struct rv__alarm *alarm, int64_t ms)
 {
     uv_update_time(&io->loop); /* the loop's cached time is as old as this turn */
     int rc = rv__timers_arm(&io->alarms, &alarm->timer, (int64_t)uv_now(&io->loop) + ms);
-    set_bell(io);
+    set_alarm_timer(io);
     return rc;
 }
 
 void rv__io_alarm_off(struct rv__io *io, struct rv__alarm *alarm)
 {
     rv__timers_disarm(&io->alarms, &alarm->timer);
-    set_bell(io);
+    set_alarm_timer(io);
 }
 
 static void on_wake(uv_async_t *awake)
 {
     struct rv__io *io = RV__CONTAINER(awake, struct rv__io, awake);
-    run_errands(io);
+    run_posted(io);
     pthread_mutex_lock(&io->lock);
     bool closing = io->closing;
     bool posted = io->errands.first != NULL;
@@ -151,14 +151,14 @@ static void on_wake(uv_async_t *awake)
         return;
     }
     if (closing)
-        say_farewell(io);
+        run_at_close(io);
     rv__commands_turn(io->commands, closing);
     rv__fetches_turn(io->fetches, closing);
     if (closing && rv__commands_idle(io->commands) && rv__fetches_idle(io->fetches) &&
         !uv_is_closing((uv_handle_t *)awake)) {
         rv__fetches_close(io->fetches);
         rv__commands_close(io->commands);
-        uv_close((uv_handle_t *)&io->bell, NULL);
+        uv_close((uv_handle_t *)&io->alarm_timer, NULL);
         uv_close((uv_handle_t *)awake, NULL); /* the last handle: the loop ends */
     }
 }
@@ -171,9 +171,9 @@ static void *thread_main(void *arg)
     return NULL;
 }
 
-static void end_unborn(struct rv__io *io) /* its thread was never started */
+static void close_unstarted(struct rv__io *io) /* its thread was never started */
 {
-    uv_close((uv_handle_t *)&io->bell, NULL);
+    uv_close((uv_handle_t *)&io->alarm_timer, NULL);
     uv_close((uv_handle_t *)&io->awake, NULL);
     uv_run(&io->loop, UV_RUN_DEFAULT);
     uv_loop_close(&io->loop);
@@ -204,7 +204,7 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
         rc = rv__fail(err, RV_ESYS, "cannot make an I/O loop: %s", uv_strerror(rc));
         goto out;
     }
-    uv_timer_init(&io->loop, &io->bell); /* cannot fail */
+    uv_timer_init(&io->loop, &io->alarm_timer); /* cannot fail */
     rv__chain_init(&io->errands);
     rv__chain_init(&io->at_close);
     rv__timers_init(&io->alarms);
@@ -214,7 +214,7 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
     if (rc < 0) {
         if (io->fetches != NULL)
             rv__fetches_close(io->fetches);
-        end_unborn(io);
+        close_unstarted(io);
         goto out;
     }
     rc = pthread_create(&io->thread, NULL, thread_main, io);
@@ -222,7 +222,7 @@ int rv__io_new(const struct rv__io_opts *opts, struct rv__io **ret, rv_error *er
         rc = rv__fail(err, RV_ESYS, "cannot make the I/O thread: %s", strerrordesc_np(rc));
         rv__fetches_close(io->fetches);
         rv__commands_close(io->commands);
-        end_unborn(io);
+        close_unstarted(io);
         goto out;
     }
     *ret = io;

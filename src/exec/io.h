@@ -25,7 +25,7 @@ struct rv__io {
     struct rv__chain errands; /* under lock */
     struct rv__chain at_close;
     struct rv__timers alarms; /* by uv_now() */
-    uv_timer_t bell;          /* fires for the first alarm */
+    uv_timer_t alarm_timer;   /* fires for the first alarm */
 };
 
 /* Wake the loop. Thread: any. */

@@ -127,7 +127,7 @@ void rv__process_kill(struct rv__process *p, enum rv__kill why)
 }
 
 /* The command broke a rule: set its error, and end it. */
-static void condemn(struct rv__process *p, int code, const char *message)
+static void stop_with_error(struct rv__process *p, int code, const char *message)
 {
     if (p->result.error.code != 0)
         return;
@@ -218,9 +218,9 @@ static void take_output(struct rv__process *p, struct rv__str bytes)
     if (p->output.rc == RV_ETOOBIG) {
         snprintf(message, sizeof message, "it wrote more than %zu bytes to stdout and was stopped",
                  p->output.max_bytes);
-        condemn(p, RV_ETOOBIG, message);
+        stop_with_error(p, RV_ETOOBIG, message);
     } else if (p->output.rc != RV_OK) {
-        condemn(p, RV_ENOMEM, "no memory for its stdout");
+        stop_with_error(p, RV_ENOMEM, "no memory for its stdout");
     }
 }
 
@@ -329,9 +329,10 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) {
         if (errno != ENOENT) /* it removed the file: no control data */
-            condemn(p, RV_ESYS, "its control file cannot be read");
+            stop_with_error(p, RV_ESYS, "its control file cannot be read");
     } else if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-        condemn(p, RV_EINVAL, "its control file was replaced by something that is not a file");
+        stop_with_error(p, RV_EINVAL,
+                        "its control file was replaced by something that is not a file");
     } else {
         ssize_t n = 1;
         while (n > 0 && control->rc == RV_OK) {
@@ -340,11 +341,12 @@ static void read_control(struct rv__process *p, struct rv__buf *control)
                 rv__buf_add(control, p->all->scratch, (size_t)n);
         }
         if (n < 0)
-            condemn(p, RV_ESYS, "its control file cannot be read");
+            stop_with_error(p, RV_ESYS, "its control file cannot be read");
         else if (control->rc == RV_ETOOBIG)
-            condemn(p, RV_ETOOBIG, "it wrote too much to its control file (1 MiB is the limit)");
+            stop_with_error(p, RV_ETOOBIG,
+                            "it wrote too much to its control file (1 MiB is the limit)");
         else if (control->rc != RV_OK)
-            condemn(p, RV_ENOMEM, "no memory for its control file");
+            stop_with_error(p, RV_ENOMEM, "no memory for its control file");
     }
     if (fd >= 0)
         close(fd);
@@ -491,7 +493,7 @@ int rv__process_start(struct rv__processes *all, struct rv__command *command,
         p->result.end = RV__COMMAND_SIGNAL;
         p->result.status = SIGKILL;
         p->phase = PHASE_LINGERING;
-        condemn(p, RV_ESYS, "the I/O loop cannot watch more descriptors");
+        stop_with_error(p, RV_ESYS, "the I/O loop cannot watch more descriptors");
         set_timer(p, 0);
     }
     *ret = p;

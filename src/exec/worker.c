@@ -570,7 +570,7 @@ static int until_due(const struct talk *talk)
 }
 
 /* Until it has answered (1), hung up (RV_ECLOSED) or said what it may not. */
-static int converse(struct talk *talk, rv_error *err)
+static int exchange_frames(struct talk *talk, rv_error *err)
 {
     struct rv__host *host = talk->host;
     struct pollfd p[] = { { .fd = host->process.fd },
@@ -654,7 +654,7 @@ int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation,
     rc = rv__buf_err(&talk.host->out, &why);
     if (rc == RV_OK) {
         (void)push_out(talk.host); /* it has hung up: reading tells */
-        rc = converse(&talk, &why);
+        rc = exchange_frames(&talk, &why);
     }
     rv__lines_end(&talk.lines);
     rv__lines_done(&talk.lines);

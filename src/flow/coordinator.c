@@ -212,7 +212,7 @@ static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv_
 }
 
 /* How it died is told if somebody saw it: by which signal, at which limit. */
-static struct rv__blob *poisonous(const struct rv__actor *actor)
+static struct rv__blob *crash_error(const struct rv__actor *actor)
 {
     struct rv__str death = rv__blob_str(actor->death), message, how = { "", 0 };
     struct rv__arena arena;
@@ -238,7 +238,7 @@ bool rv__is_left_behind(const struct rv__cell *cell, const struct rv__actor *act
 
 int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
-    struct rv__blob *why = poisonous(actor);
+    struct rv__blob *why = crash_error(actor);
     if (why == NULL)
         return rv__nomem(err);
     int rc;

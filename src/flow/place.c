@@ -32,7 +32,7 @@ static void list_remove(struct rv__list *list, struct rv__actor *actor)
 }
 
 /* Does `a` stand before `b` in the list of their lane? Suspects with blames stand before those without. */
-static bool stands_before(const struct rv__actor *a, const struct rv__actor *b)
+static bool is_before(const struct rv__actor *a, const struct rv__actor *b)
 {
     if (a->lane == LANE_SUSPECT && (a->crashes > 0) != (b->crashes > 0))
         return a->crashes > 0;
@@ -43,7 +43,7 @@ static bool stands_before(const struct rv__actor *a, const struct rv__actor *b)
 static void list_insert(struct rv__list *list, struct rv__actor *actor)
 {
     struct rv__actor *after = list->last;
-    while (after != NULL && stands_before(actor, after))
+    while (after != NULL && is_before(actor, after))
         after = after->place_prev;
     if (after == list->last) {
         list_add(list, actor);

@@ -210,7 +210,7 @@ static void join_all(struct worker *w)
 }
 
 /* Start another thread, and join those that have ended. */
-static void hire(rv_group *g)
+static void add_thread(rv_group *g)
 {
     struct worker *ended = g->ended;
     g->ended = NULL;
@@ -223,7 +223,7 @@ static void hire(rv_group *g)
 }
 
 /* Start the first thread, under the lock. Without it the waiting task cannot be accepted. */
-static int hire_first(rv_group *g)
+static int add_first_thread(rv_group *g)
 {
     enum rv__group_need need = rv__manager_need(&g->manager);
     assert(need == NEED_NEW);
@@ -242,7 +242,7 @@ static void fetch_thread(rv_group *g)
     switch (rv__manager_need(&g->manager)) {
     case NEED_NOBODY: break;
     case NEED_IDLE: idle_call(g); break;
-    case NEED_NEW: hire(g); break;
+    case NEED_NEW: add_thread(g); break;
     }
 }
 
@@ -376,7 +376,7 @@ int rv_group_go(rv_group *g, rv_task_fn fn, void *arg)
     enter(g);
     int rc = rv__manager_accept(&g->manager, fn, arg);
     if (rc == RV_OK && g->manager.threads == 0)
-        rc = hire_first(g);
+        rc = add_first_thread(g);
     else if (rc == RV_OK)
         fetch_thread(g);
     leave(g);
@@ -388,7 +388,7 @@ size_t rv__group_go_all(rv_group *g, rv_task_fn fn, void *const *args, size_t co
     size_t accepted = 0;
     enter(g);
     while (accepted < count && rv__manager_accept(&g->manager, fn, args[accepted]) == RV_OK) {
-        if (g->manager.threads == 0 && hire_first(g) != RV_OK)
+        if (g->manager.threads == 0 && add_first_thread(g) != RV_OK)
             break;
         accepted++;
     }

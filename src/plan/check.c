@@ -60,7 +60,7 @@ int rv__compiler_text(struct rv__compiler *c, struct rv__str text, struct rv__st
 }
 
 /* Without the white space between its tokens; `json` has been checked. */
-static struct rv__str squeeze(struct rv__str json, char *to)
+static struct rv__str strip_spaces(struct rv__str json, char *to)
 {
     struct rv__str out = { to, 0 };
     bool quoted = false;
@@ -94,7 +94,7 @@ int rv__compiler_json(struct rv__compiler *c, struct rv__place place, const char
     char *copy = rv__arena_alloc(&c->plan->arena, json.len + 1);
     if (copy == NULL)
         return rv__nomem(c->err);
-    *ret = squeeze(json, copy);
+    *ret = strip_spaces(json, copy);
     return RV_OK;
 }
 

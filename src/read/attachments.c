@@ -264,7 +264,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* An attempt that ended between the two readings is there twice: keep its row. */
-static void drop_twins(struct gather *g)
+static void drop_duplicates(struct gather *g)
 {
     size_t kept = 0;
     if (g->count > 0)
@@ -449,7 +449,7 @@ int rv__attachments(struct rv__reading *r, const char *run_id, const rv_attachme
     rv__arena_init(&g.row, SIZE_MAX);   /* the same */
     rc = gather(&g, r, run_id, &run);
     if (rc == RV_OK) {
-        drop_twins(&g);
+        drop_duplicates(&g);
         mark_superseded(&g);
         choose(&g);
         size_t most = known.results ? LIMIT_RESULTS : LIMIT_MOST;

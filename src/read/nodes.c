@@ -724,8 +724,8 @@ static int make_list(const struct listing *l, rv_node_list **ret, rv_error *err)
 }
 
 /* Add items and labels of the listed iterations. `sup`: their forEach. */
-static int put_abouts(struct listing *l, uint32_t sup, struct rv__store *store, const char *run_id,
-                      rv_error *err)
+static int put_labels_of_iterations(struct listing *l, uint32_t sup, struct rv__store *store,
+                                    const char *run_id, rv_error *err)
 {
     const struct rv__trace *t = l->trace;
     if (sup == 0 || l->count == 0 || t->at[sup].frame || t->at[sup].node == RV__NO_NODE ||
@@ -775,7 +775,8 @@ int rv__node_find(const struct rv__trace *trace, struct rv__store *store, const 
     list_one(&l, &spot);
     rc = l.no_memory ? rv__nomem(err) : rv__buf_err(&l.texts, err);
     if (rc == RV_OK && l.count > 0)
-        rc = put_abouts(&l, iterated_by(trace, &spot, &l.where[0].about.index), store, run_id, err);
+        rc = put_labels_of_iterations(&l, iterated_by(trace, &spot, &l.where[0].about.index), store,
+                                      run_id, err);
     if (rc == RV_OK)
         rc = make_list(&l, ret, err);
     if (rc == RV_OK)
@@ -821,7 +822,7 @@ int rv__nodes(struct rv__reading *r, const char *run_id, const rv_node_query *qu
         rc = l.no_memory ? rv__nomem(err) : rv__buf_err(&l.texts, err);
     }
     if (rc == RV_OK && spot.node != NULL)
-        rc = put_abouts(&l, spot.at, r->store, run_id, err);
+        rc = put_labels_of_iterations(&l, spot.at, r->store, run_id, err);
     if (rc == RV_OK)
         rc = make_list(&l, ret, err);
     pthread_mutex_unlock(&r->lock);

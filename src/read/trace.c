@@ -256,7 +256,7 @@ static struct rv__detail *detail_of(const struct rv__trace *t, uint32_t i)
 
 /* ----------------------------------------------------------------------------------- ends --- */
 
-static void unlive(struct rv__trace *t, uint32_t i)
+static void remove_live(struct rv__trace *t, uint32_t i)
 {
     if (!t->at[i].live)
         return;
@@ -304,7 +304,7 @@ static void cancel_below(struct rv__trace *t, uint32_t top, int64_t at_ms, bool 
         if (is_step(t, i) && a->completed_ms == 0 && t->along != NULL)
             t->along(t->along_arg, t, i, STATUS_CANCELLED);
         finish(t, i, STATUS_CANCELLED, at_ms);
-        unlive(t, i);
+        remove_live(t, i);
         if (!t->keep_ended && a->first == 0)
             drop(t, i);
     }
@@ -316,7 +316,7 @@ static void end(struct rv__trace *t, uint32_t i, enum rv__status status, int64_t
     uint32_t parent = t->at[i].parent;
     cancel_below(t, i, at_ms, false);
     finish(t, i, status, at_ms);
-    unlive(t, i);
+    remove_live(t, i);
     t->at[parent].ready_ms = at_ms;
     if (!t->keep_ended && t->at[i].first == 0)
         drop(t, i);
@@ -589,7 +589,7 @@ static void detached_cancelled(struct rv__trace *t, const struct rv__read_fact *
     for (uint32_t i = 1; i < t->count; i++)
         if (t->at[i].live && t->at[i].detached) {
             cancel_below(t, i, fact->at_ms, true);
-            unlive(t, i);
+            remove_live(t, i);
         }
 }
 
@@ -615,7 +615,7 @@ static void run_ended(struct rv__trace *t, const struct rv__read_fact *fact, enu
     t->suspended_count = 0;
     cancel_below(t, root, fact->at_ms, status == STATUS_CANCELLED);
     finish(t, root, status, fact->at_ms);
-    unlive(t, root);
+    remove_live(t, root);
 }
 
 /* Cancel everything active; `finally` runs next. While `finally` runs, do nothing. */

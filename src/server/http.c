@@ -134,7 +134,7 @@ static void run_waiter(struct rv__job *job)
     struct rv__exchange *x = RV__CONTAINER(job, struct rv__exchange, waiter.job);
     struct rv__api_request request = request_of(x);
     bool over = rv__now_ms() >= x->wait_until_ms || x->waiter.gone;
-    if (!rv__door_holds(&x->server->door, &x->who, rv__now_ms())) {
+    if (!rv__auth_holds(&x->server->auth, &x->who, rv__now_ms())) {
         rv__api_answer_done(&x->answer);
         rv__api_problem(MHD_HTTP_UNAUTHORIZED, NULL,
                         "the session has ended, or the token was withdrawn", &x->answer);

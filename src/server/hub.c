@@ -379,14 +379,14 @@ static void turn_out(struct rv__hub *hub, int64_t now_ms)
 {
     struct rv__waiter *next;
     for (struct rv__stream *s = hub->streams; s != NULL; s = s->next)
-        if (s->last == NULL && !rv__door_holds(hub->door, &s->who, now_ms)) {
+        if (s->last == NULL && !rv__auth_holds(hub->auth, &s->who, now_ms)) {
             s->last = "the session has ended, or the token was withdrawn";
             rv__stream_wake(s);
         }
     for (size_t b = 0; b < RV__WAITER_BUCKETS; b++)
         for (struct rv__waiter *w = hub->waiters[b]; w != NULL; w = next) {
             next = w->next;
-            if (!rv__door_holds(hub->door, w->who, now_ms))
+            if (!rv__auth_holds(hub->auth, w->who, now_ms))
                 waiter_fire(hub, w);
         }
 }
@@ -415,7 +415,7 @@ int64_t rv__hub_tick(struct rv__hub *hub)
 
 /* ------------------------------------------------------------------------------- life, death --- */
 
-int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
+int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__auth *auth,
                 struct rv__room *room, const struct rv__server_limits *limits,
                 void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err)
 {
@@ -424,7 +424,7 @@ int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *doo
     if (hub == NULL)
         return rv__nomem(err);
     *hub = (struct rv__hub){
-        .engine = engine, .lanes = lanes, .door = door, .room = room, .limits = *limits
+        .engine = engine, .lanes = lanes, .auth = auth, .room = room, .limits = *limits
     };
     hub->hurry = hurry;
     hub->hurry_arg = arg;

@@ -52,7 +52,7 @@ struct rv__stream {
 struct rv__hub {
     rv_engine *engine;
     struct rv__lanes *lanes;
-    struct rv__door *door;
+    struct rv__auth *auth;
     struct rv__room *room;
     struct rv__server_limits limits;
     pthread_mutex_t lock;

@@ -21,7 +21,7 @@ static int wrong_token(struct rv__exchange *x, const char **why)
 static enum MHD_Result tell_session(struct rv__exchange *x)
 {
     rv__api_answer_done(&x->answer);
-    rv__api_session(x->who.role, x->who.name, x->server->auth, &x->answer);
+    rv__api_session(x->who.role, x->who.name, x->server->has_tokens, &x->answer);
     return rv__respond_whole(x);
 }
 
@@ -30,14 +30,14 @@ static enum MHD_Result log_in(struct rv__exchange *x)
     struct rv__server *server = x->server;
     const char *why;
     rv_error err;
-    if (!server->auth) /* no tokens are used: everybody is logged in */
+    if (!server->has_tokens) /* no tokens are used: everybody is logged in */
         return tell_session(x);
-    if (!rv__door_token(&server->door, (struct rv__str){ x->answer.body, x->answer.length },
+    if (!rv__auth_token(&server->auth, (struct rv__str){ x->answer.body, x->answer.length },
                         &x->who)) {
         int status = wrong_token(x, &why);
         return rv__respond_refused(x, status, why);
     }
-    if (rv__door_begin(&server->door, &x->who, rv__now_ms(), x->session, &err) < 0)
+    if (rv__auth_begin(&server->auth, &x->who, rv__now_ms(), x->session, &err) < 0)
         return rv__respond_problem(x, MHD_HTTP_SERVICE_UNAVAILABLE, err.message);
     return tell_session(x);
 }
@@ -46,9 +46,9 @@ static enum MHD_Result log_out(struct rv__exchange *x)
 {
     const char *name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, RV__COOKIE);
     if (name != NULL)
-        rv__door_end(&x->server->door, rv__str(name), rv__now_ms());
+        rv__auth_end(&x->server->auth, rv__str(name), rv__now_ms());
     memcpy(x->session, "-", 2);
-    x->who.role = x->server->auth ? RV__ROLE_NONE : RV__ROLE_ADMIN;
+    x->who.role = x->server->has_tokens ? RV__ROLE_NONE : RV__ROLE_ADMIN;
     return tell_session(x);
 }
 
@@ -84,18 +84,18 @@ int rv__login_identify(struct rv__exchange *x, const char **why)
         *why = "the token of an execution is for reading its own run";
         return MHD_HTTP_FORBIDDEN;
     }
-    if (!server->auth) {
+    if (!server->has_tokens) {
         x->who.role = RV__ROLE_ADMIN;
         return 0;
     }
     if (authorization != NULL) {
         if (token &&
-            rv__door_token(&server->door, rv__str(authorization + sizeof bearer - 1), &x->who))
+            rv__auth_token(&server->auth, rv__str(authorization + sizeof bearer - 1), &x->who))
             return 0;
         return wrong_token(x, why);
     }
     name = MHD_lookup_connection_value(x->connection, MHD_COOKIE_KIND, RV__COOKIE);
     if (name != NULL) /* else, or if it has ended, anonymous */
-        (void)rv__door_session(&server->door, rv__str(name), rv__now_ms(), &x->who);
+        (void)rv__auth_session(&server->auth, rv__str(name), rv__now_ms(), &x->who);
     return 0;
 }

@@ -137,7 +137,7 @@ static void run_look(struct rv__job *job)
     const char *run_id;
     int64_t until_ms;
     rv_error err;
-    if (!rv__door_holds(&s->x->server->door, &s->x->who, rv__now_ms())) {
+    if (!rv__auth_holds(&s->x->server->auth, &s->x->who, rv__now_ms())) {
         give_up(s, "the session has ended, or the token was withdrawn");
         return;
     }

@@ -259,7 +259,7 @@ static const struct {
       ",'violations':{'type':'array','items':"
       OBJECT("'path','message'", "'path':" TEXT ",'message':" TEXT)
       "},'paths':{'type':'array','description':'409: what waits for a decision.','items':" TEXT "},'code':" TEXT
-      ",'untold':" COUNT ",'runStatus':" REF("RunStatus") ",'since':" TIME ",'attempts':" COUNT
+      ",'omitted':" COUNT ",'runStatus':" REF("RunStatus") ",'since':" TIME ",'attempts':" COUNT
       "}}" },
 };
 /* clang-format on */

@@ -77,7 +77,7 @@ void rv__api_violations(struct rv__api_call *call, const char *in, const char *d
     }
     rv__buf_char(&more, ']');
     if (bad->dropped + (bad->count - written) > 0)
-        rv__put_int(&more, "untold", (int64_t)(bad->dropped + (bad->count - written)));
+        rv__put_int(&more, "omitted", (int64_t)(bad->dropped + (bad->count - written)));
     rv__api_problem_more(422, NULL, detail, rv__buf_view(&more), call->answer);
     call->answered = true;
     rv__buf_done(&more);

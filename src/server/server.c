@@ -151,7 +151,7 @@ static int change_tokens(struct rv__server *server, const char *path, rv_error *
     else if (tokens.weak.code != 0)
         rv__log(server->log, RV__LOG_WARN, tokens.weak.message);
     if (rc == RV_OK)
-        rc = (int)rv__door_change(&server->door, &tokens);
+        rc = (int)rv__auth_change(&server->auth, &tokens);
     rv__tokens_done(&tokens);
     return rc;
 }
@@ -160,13 +160,13 @@ static int change_tokens(struct rv__server *server, const char *path, rv_error *
 static int read_tokens(struct rv__server *server, const struct rv__server_opts *opts, rv_error *err)
 {
     server->insecure = opts->insecure;
-    server->auth = opts->token_file != NULL;
-    if (server->auth && !server->at.loopback && !server->tls)
+    server->has_tokens = opts->token_file != NULL;
+    if (server->has_tokens && !server->at.loopback && !server->tls)
         rv__log(server->log, RV__LOG_WARN,
                 "tokens cross the network in clear text: use --tls-cert and --tls-key, or a proxy "
                 "with TLS and --listen on the loopback",
                 RV__LOG_STR("listen", opts->listen));
-    if (server->auth)
+    if (server->has_tokens)
         return change_tokens(server, opts->token_file, err);
     if (server->at.loopback)
         return RV_OK;
@@ -241,7 +241,7 @@ static int start(struct rv__server *server, const struct rv__server_opts *opts, 
 {
     int rc = read_tls(server, opts, err);
     if (rc == RV_OK)
-        rc = rv__door_init(&server->door, server->limits.sessions,
+        rc = rv__auth_init(&server->auth, server->limits.sessions,
                            server->limits.sessions_per_token, err);
     if (rc == RV_OK)
         rc = rv__listen_open(opts->listen, &server->at, err);
@@ -254,7 +254,7 @@ static int start(struct rv__server *server, const struct rv__server_opts *opts, 
     if (rc == RV_OK)
         rc = rv__lanes_new(&server->lanes, err);
     if (rc == RV_OK)
-        rc = rv__hub_new(server->engine, server->lanes, &server->door, &server->room,
+        rc = rv__hub_new(server->engine, server->lanes, &server->auth, &server->room,
                          &server->limits, hurry, server, &server->hub, err);
     if (rc < 0)
         return rc;
@@ -305,7 +305,7 @@ const char *rv__server_url(const struct rv__server *server)
 
 int rv__server_tokens(struct rv__server *server, const char *token_file, rv_error *err)
 {
-    if (!server->auth)
+    if (!server->has_tokens)
         return rv__fail(err, RV_ESTATE, "the server was started without a token file");
     return change_tokens(server, token_file, err);
 }
@@ -343,7 +343,7 @@ void rv__server_free(struct rv__server *server)
     if (server->at.fd >= 0)
         close(server->at.fd);
     rv__visits_done(&server->visits);
-    rv__door_done(&server->door);
+    rv__auth_done(&server->auth);
     for (size_t i = 0; server->names != NULL && server->names[i] != NULL; i++)
         rv__free(server->names[i]);
     rv__free(server->names);

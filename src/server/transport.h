@@ -2,7 +2,7 @@
  *
  * Threads: libmicrohttpd's one handles all sockets and never waits for anything else; the lanes' workers call the
  * engine; the hub's follows the feed; the keeper's checks time limits.
- * Locks, in the order in which they may be taken: visits; hub; lanes; those of libmicrohttpd; door. */
+ * Locks, in the order in which they may be taken: visits; hub; lanes; those of libmicrohttpd; auth. */
 #ifndef RV_SERVER_TRANSPORT_H
 #define RV_SERVER_TRANSPORT_H
 
@@ -68,7 +68,7 @@ bool rv__same_hash(const char *a, const char *b);
  * rv__secret_done(). Errors: RV_EINVAL, RV_ENOMEM, RV_ESYS; `out` is then empty. */
 int rv__small_file(const char *path, bool secret, struct rv__buf *out, rv_error *err);
 
-/* --------------------------------------------------------------------------------- door.c --- */
+/* --------------------------------------------------------------------------------- auth.c --- */
 
 enum { RV__PASS_BYTES = 128 }; /* of an execution's token; a longer one is not valid */
 
@@ -82,7 +82,7 @@ struct rv__who {
 };
 
 struct rv__session;
-struct rv__door { /* sessions and tokens. Thread: any. Its lock is taken last */
+struct rv__auth { /* sessions and tokens. Thread: any. Its lock is taken last */
     pthread_mutex_t lock;
     struct rv__tokens tokens;
     struct rv__session *at;
@@ -91,21 +91,21 @@ struct rv__door { /* sessions and tokens. Thread: any. Its lock is taken last */
 };
 
 enum { RV__SESSION_SIZE = 65 }; /* the session's name, and a NUL */
-int rv__door_init(struct rv__door *door, size_t sessions, size_t per_token, rv_error *err);
-void rv__door_done(struct rv__door *door);
+int rv__auth_init(struct rv__auth *auth, size_t sessions, size_t per_token, rv_error *err);
+void rv__auth_done(struct rv__auth *auth);
 /* Replace the tokens; the old ones are then in *tokens. Sessions of removed tokens end. Returns how many. */
-size_t rv__door_change(struct rv__door *door, struct rv__tokens *tokens);
+size_t rv__auth_change(struct rv__auth *auth, struct rv__tokens *tokens);
 /* Find the owner of a token. False: not found, and `ret` is unchanged. */
-bool rv__door_token(struct rv__door *door, struct rv__str token, struct rv__who *ret);
-bool rv__door_session(struct rv__door *door, struct rv__str name, int64_t now_ms,
+bool rv__auth_token(struct rv__auth *auth, struct rv__str token, struct rv__who *ret);
+bool rv__auth_session(struct rv__auth *auth, struct rv__str name, int64_t now_ms,
                       struct rv__who *ret);
 /* Begin a session. If its token has too many sessions, the oldest of these ends; if there are too many in all, the
  * oldest of all. Errors: RV_ESYS. */
-int rv__door_begin(struct rv__door *door, const struct rv__who *by, int64_t now_ms,
+int rv__auth_begin(struct rv__auth *auth, const struct rv__who *by, int64_t now_ms,
                    char ret[RV__SESSION_SIZE], rv_error *err);
-void rv__door_end(struct rv__door *door, struct rv__str name, int64_t now_ms);
+void rv__auth_end(struct rv__auth *auth, struct rv__str name, int64_t now_ms);
 /* Are its token and session still valid? */
-bool rv__door_holds(struct rv__door *door, const struct rv__who *who, int64_t now_ms);
+bool rv__auth_holds(struct rv__auth *auth, const struct rv__who *who, int64_t now_ms);
 int64_t rv__session_seconds(void); /* lifetime of a session */
 
 /* ------------------------------------------------------------------------------- visits.c --- */
@@ -181,7 +181,7 @@ struct rv__hub;
 struct rv__stream;
 
 /* `hurry` is called, from any thread, when rv__hub_tick() must be called sooner than it said. */
-int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__door *door,
+int rv__hub_new(rv_engine *engine, struct rv__lanes *lanes, struct rv__auth *auth,
                 struct rv__room *room, const struct rv__server_limits *limits,
                 void (*hurry)(void *arg), void *arg, struct rv__hub **ret, rv_error *err);
 void rv__hub_drain(struct rv__hub *hub); /* ends every stream, wakes every waiter; no new ones */
@@ -279,9 +279,9 @@ struct rv__server {
     struct rv__listen at;
     char url[320];
     bool tls;
-    bool auth; /* there is a token file */
+    bool has_tokens; /* there is a token file */
     bool insecure;
-    struct rv__door door;
+    struct rv__auth auth;
     char **names;             /* allowed host names, ends in NULL */
     struct rv__buf cert, key; /* PEM */
     struct rv__visits visits;

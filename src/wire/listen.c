@@ -32,7 +32,7 @@ enum {
     HELLO_MS = 10000,
     HELLO_BYTES = 1 << 20, /* of the first frame: a worker that reconnects lists its invocations */
     BACKLOG = 128,
-    DEAF_MS = 100, /* pause after a connection could not be accepted */
+    ACCEPT_PAUSE_MS = 100, /* pause after a connection could not be accepted */
 };
 
 /* A client that was accepted and has not sent its hello. */
@@ -50,24 +50,24 @@ struct rv__listener {
     uint16_t port;           /* of a TCP address; 0: it is a Unix socket */
     size_t guest_count;
     uv_poll_t poll;
-    uv_timer_t deaf; /* nothing is accepted meanwhile: there were no descriptors */
+    uv_timer_t accept_pause; /* nothing is accepted meanwhile: there were no descriptors */
     struct guest *guests;
     size_t handles; /* of libuv that are open */
     bool closing;
-    pthread_mutex_t lock; /* of `gone`: */
-    pthread_cond_t over;
-    bool gone;
+    pthread_mutex_t lock; /* of `closed`: */
+    pthread_cond_t is_closed;
+    bool closed;
 };
 
 /* ---------------------------------------------------------------------------------- hello --- */
 
-static void look_if_gone(struct rv__listener *listener)
+static void report_if_closed(struct rv__listener *listener)
 {
     if (!listener->closing || listener->handles > 0 || listener->guests != NULL)
         return;
     pthread_mutex_lock(&listener->lock);
-    listener->gone = true;
-    pthread_cond_signal(&listener->over); /* under the lock: after it, it may be gone */
+    listener->closed = true;
+    pthread_cond_signal(&listener->is_closed); /* under the lock: after it, it may be closed */
     pthread_mutex_unlock(&listener->lock);
 }
 
@@ -80,18 +80,18 @@ static void guest_closed(uv_handle_t *handle)
         guest->next->link = guest->link;
     listener->guest_count--;
     rv__free(guest);
-    look_if_gone(listener);
+    report_if_closed(listener);
 }
 
 /* It was passed on, or has ended. */
-static void guest_leaves(struct guest *guest)
+static void guest_end(struct guest *guest)
 {
     guest->conn = NULL;
     if (!uv_is_closing((uv_handle_t *)&guest->timer))
         uv_close((uv_handle_t *)&guest->timer, guest_closed);
 }
 
-static void hear_hello(void *arg, struct rv__conn *conn, const struct rv__frame *frame)
+static void on_hello(void *arg, struct rv__conn *conn, const struct rv__frame *frame)
 {
     struct guest *guest = arg;
     struct rv__listener *listener = guest->listener;
@@ -109,7 +109,7 @@ static void hear_hello(void *arg, struct rv__conn *conn, const struct rv__frame 
         rv__conn_refuse(conn, &err);
         return;
     }
-    guest_leaves(guest);
+    guest_end(guest);
     rv__conn_bound(conn, RV__FRAME_MAX);
     listener->opts.greeted(listener->opts.arg, conn, frame);
 }
@@ -118,12 +118,12 @@ static void guest_ended(void *arg, struct rv__conn *conn, const rv_error *why)
 {
     (void)conn;
     (void)why;
-    guest_leaves(arg);
+    guest_end(arg);
 }
 
-static const struct rv__conn_user greeter = { .heard = hear_hello, .ended = guest_ended };
+static const struct rv__conn_user greeter = { .heard = on_hello, .ended = guest_ended };
 
-static void on_late(uv_timer_t *timer)
+static void on_hello_timeout(uv_timer_t *timer)
 {
     struct guest *guest = (struct guest *)timer;
     rv_error err;
@@ -135,7 +135,7 @@ static void on_late(uv_timer_t *timer)
 
 /* ------------------------------------------------------------------------------- listening --- */
 
-static bool may_come(const struct rv__listener *listener, int fd)
+static bool is_allowed(const struct rv__listener *listener, int fd)
 {
     struct ucred who;
     if (listener->port != 0)
@@ -146,7 +146,7 @@ static bool may_come(const struct rv__listener *listener, int fd)
 }
 
 /* Tell a refused client why: as much as the socket takes. Not with TLS: that would take a while. */
-static void send_away(const struct rv__listener *listener, int fd, int code, const char *message)
+static void refuse(const struct rv__listener *listener, int fd, int code, const char *message)
 {
     rv_error err;
     struct rv__buf out;
@@ -163,7 +163,7 @@ static void send_away(const struct rv__listener *listener, int fd, int code, con
     (void)close(fd); /* it knows why */
 }
 
-static void let_in(struct rv__listener *listener, int fd)
+static void accept_guest(struct rv__listener *listener, int fd)
 {
     struct rv__wires *wires = listener->opts.wires;
     struct guest *guest = rv__zalloc(1, sizeof *guest);
@@ -171,7 +171,7 @@ static void let_in(struct rv__listener *listener, int fd)
         guest->conn = rv__conn_new(wires, fd, &greeter, guest);
     if (guest == NULL || guest->conn == NULL) {
         rv__free(guest);
-        send_away(listener, fd, RV_ENOMEM, rv_strerror(RV_ENOMEM));
+        refuse(listener, fd, RV_ENOMEM, rv_strerror(RV_ENOMEM));
         return;
     }
     rv__conn_bound(guest->conn, HELLO_BYTES);
@@ -183,14 +183,14 @@ static void let_in(struct rv__listener *listener, int fd)
     listener->guests = guest;
     listener->guest_count++;
     uv_timer_init(&wires->loop, &guest->timer); /* cannot fail, nor can its start */
-    uv_timer_start(&guest->timer, on_late, (uint64_t)listener->opts.hello_ms, 0);
+    uv_timer_start(&guest->timer, on_hello_timeout, (uint64_t)listener->opts.hello_ms, 0);
     if (listener->opts.tls != NULL && !rv__conn_secure(guest->conn, listener->opts.tls, NULL))
         rv__conn_end(guest->conn, NULL);
 }
 
-static void on_heard_again(uv_timer_t *timer);
+static void resume_accepting(uv_timer_t *timer);
 
-static void on_knock(uv_poll_t *poll, int status, int events)
+static void on_connection(uv_poll_t *poll, int status, int events)
 {
     struct rv__listener *listener = poll->data;
     (void)status;
@@ -200,26 +200,26 @@ static void on_knock(uv_poll_t *poll, int status, int events)
         0) { /* it has disconnected; or no descriptors: then it stays in the queue for a while */
         if (errno != EAGAIN && errno != ECONNABORTED) {
             uv_poll_stop(&listener->poll);
-            uv_timer_start(&listener->deaf, on_heard_again, DEAF_MS, 0);
+            uv_timer_start(&listener->accept_pause, resume_accepting, ACCEPT_PAUSE_MS, 0);
         }
         return;
     }
     int yes = 1;
     if (listener->port != 0) /* we collect frames ourselves; a failure only costs speed */
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (!may_come(listener, fd))
-        send_away(listener, fd, RV_EINVAL, "this socket is for its own user");
+    if (!is_allowed(listener, fd))
+        refuse(listener, fd, RV_EINVAL, "this socket is for its own user");
     else if (listener->opts.wires->count >= listener->opts.connections ||
              listener->guest_count >= listener->opts.guests)
-        send_away(listener, fd, RV_EBUSY, "too many connections: try again");
+        refuse(listener, fd, RV_EBUSY, "too many connections: try again");
     else
-        let_in(listener, fd);
+        accept_guest(listener, fd);
 }
 
-static void on_heard_again(uv_timer_t *timer)
+static void resume_accepting(uv_timer_t *timer)
 {
     struct rv__listener *listener = timer->data;
-    uv_poll_start(&listener->poll, UV_READABLE, on_knock);
+    uv_poll_start(&listener->poll, UV_READABLE, on_connection);
 }
 
 /* --------------------------------------------------------------------------------- opening --- */
@@ -274,14 +274,14 @@ static void begin(void *arg)
 {
     struct rv__listener *listener = arg;
     uv_loop_t *loop = &listener->opts.wires->loop;
-    uv_timer_init(loop, &listener->deaf);
+    uv_timer_init(loop, &listener->accept_pause);
     listener->handles = 1;
-    listener->deaf.data = listener->poll.data = listener;
+    listener->accept_pause.data = listener->poll.data = listener;
     if (uv_poll_init(loop, &listener->poll, listener->socket) < 0)
         return;
     listener->handles = 2;
     listener->poll.data = listener;
-    uv_poll_start(&listener->poll, UV_READABLE, on_knock);
+    uv_poll_start(&listener->poll, UV_READABLE, on_connection);
 }
 
 static struct rv__listener *listener_new(const struct rv__listen_opts *opts, rv_error *err)
@@ -301,7 +301,7 @@ static struct rv__listener *listener_new(const struct rv__listen_opts *opts, rv_
     (void)rv__tls_keys_ref(opts->tls);
     listener->folder = listener->socket = -1;
     pthread_mutex_init(&listener->lock, NULL); /* on Linux these two cannot fail */
-    pthread_cond_init(&listener->over, NULL);
+    pthread_cond_init(&listener->is_closed, NULL);
     return listener;
 }
 
@@ -357,7 +357,7 @@ static void handle_closed(uv_handle_t *handle)
 {
     struct rv__listener *listener = handle->data;
     listener->handles--;
-    look_if_gone(listener);
+    report_if_closed(listener);
 }
 
 static void begin_close(void *arg)
@@ -370,8 +370,8 @@ static void begin_close(void *arg)
     if (listener->handles > 1)
         uv_close((uv_handle_t *)&listener->poll, handle_closed);
     if (listener->handles > 0)
-        uv_close((uv_handle_t *)&listener->deaf, handle_closed);
-    look_if_gone(listener);
+        uv_close((uv_handle_t *)&listener->accept_pause, handle_closed);
+    report_if_closed(listener);
 }
 
 void rv__listener_free(struct rv__listener *listener)
@@ -382,15 +382,15 @@ void rv__listener_free(struct rv__listener *listener)
         (void)unlinkat(listener->folder, listener->name, 0);
     rv__wires_run(listener->opts.wires, begin_close, listener);
     pthread_mutex_lock(&listener->lock);
-    while (!listener->gone)
-        pthread_cond_wait(&listener->over, &listener->lock);
+    while (!listener->closed)
+        pthread_cond_wait(&listener->is_closed, &listener->lock);
     pthread_mutex_unlock(&listener->lock);
     if (listener->folder >= 0)
         (void)close(listener->folder);
     if (listener->socket >= 0)
         (void)close(listener->socket);
     rv__tls_keys_unref(listener->opts.tls);
-    pthread_cond_destroy(&listener->over);
+    pthread_cond_destroy(&listener->is_closed);
     pthread_mutex_destroy(&listener->lock);
     rv__free(listener);
 }

@@ -15,7 +15,7 @@
 
 /* libuv's own descriptors may not be 0, 1 or 2: it aborts. Where the program has closed those, sit there
  * until its loop is made. Which ones, as bits. */
-static unsigned sit_on_stdio(void)
+static unsigned occupy_stdio(void)
 {
     unsigned held = 0;
     int fd;
@@ -35,7 +35,7 @@ static void leave_stdio(unsigned held)
 
 int rv__uv_loop_init(uv_loop_t *loop)
 {
-    unsigned held = sit_on_stdio();
+    unsigned held = occupy_stdio();
     int rc = uv_loop_init(loop);
     leave_stdio(held);
     return rc;

@@ -134,7 +134,7 @@ void rv__access_saw_steps(struct rv_ctx *ctx, struct rv__str alias)
 {
     bool scoped;
     struct rv__buf text;
-    if (ctx->shop == NULL || ctx->view.node == NULL) /* in a host: who shows it notes it */
+    if (ctx->services == NULL || ctx->view.node == NULL) /* in a host: who shows it notes it */
         return;
     (void)rv__ctx_access(ctx, &scoped);
     if (!scoped || !sees_others(&ctx->view, alias))
@@ -161,14 +161,14 @@ int rv__access_logs(struct rv_ctx *ctx, const rv_log_query *query, const char *t
     known.for_agents = true;
     int rc = through == NULL ? rv__access_check(ctx, RV_READ_LOGS, NULL, err)
                              : rv__access_read(ctx, RV_READ_LOGS, NULL, through, err);
-    return rc < 0 ? rc : rv__logs(ctx->shop->reading, ctx->run_id, &known, ret, err);
+    return rc < 0 ? rc : rv__logs(ctx->services->reading, ctx->run_id, &known, ret, err);
 }
 
 int rv__access_attachments(struct rv_ctx *ctx, const rv_attachment_query *query,
                            const char *through, rv_attachment_list **ret, rv_error *err)
 {
     struct rv__stored_rows rows;
-    struct rv__reading *reading = ctx->shop->reading;
+    struct rv__reading *reading = ctx->services->reading;
     bool one = query != NULL && query->results;
     int rc = one && query->id == NULL
                  ? rv__fail(err, RV_EINVAL, "results are read one attachment at a time")
@@ -177,8 +177,8 @@ int rv__access_attachments(struct rv_ctx *ctx, const rv_attachment_query *query,
     if (rc < 0)
         return rc;
     rv__stored_rows_init(&rows, ctx->run_id, &reading->store, &reading->lock);
-    return rv__attachments(reading, ctx->run_id, query, rv__wall_ms(ctx->shop->clock), &rows.source,
-                           ret, err);
+    return rv__attachments(reading, ctx->run_id, query, rv__wall_ms(ctx->services->clock),
+                           &rows.source, ret, err);
 }
 
 /* ----------------------------------------------------------------------------------- tokens --- */

@@ -36,25 +36,25 @@ static bool needs_io(const struct rv_ctx *ctx)
     return kind == STEP_COMMAND || kind == STEP_HTTP || kind == STEP_CHAT || kind == STEP_TOOL;
 }
 
-int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err)
+int rv__services_evaluator(struct rv__services *services, struct rv__evaluator **ret, rv_error *err)
 {
     int rc = RV_OK;
-    if (shop->evaluator == NULL)
-        rc = rv__evaluator_new(&(struct rv__evaluator_opts){ 0 }, &shop->evaluator, err);
+    if (services->evaluator == NULL)
+        rc = rv__evaluator_new(&(struct rv__evaluator_opts){ 0 }, &services->evaluator, err);
     if (rc == RV_OK)
-        *ret = shop->evaluator;
+        *ret = services->evaluator;
     return rc;
 }
 
 /* Waits for it: no virtual time passes. One at a time, so whose thread it is does not matter. */
-static int evaluate_now(struct rv__workshop *shop, const struct rv__evaluation *evaluation,
+static int evaluate_now(struct rv__services *services, const struct rv__evaluation *evaluation,
                         struct rv__buf *json, rv_error *err)
 {
     struct rv__evaluator *evaluator = NULL;
     if (rv__exprs_jq(evaluation->set, evaluation->number) == 0)
-        return rv__exprs_compose(evaluation->set, evaluation->number, shop->texts,
+        return rv__exprs_compose(evaluation->set, evaluation->number, services->texts,
                                  evaluation->scope, (struct rv__str){ NULL, 0 }, json, err);
-    int rc = rv__workshop_evaluator(shop, &evaluator, err);
+    int rc = rv__services_evaluator(services, &evaluator, err);
     return rc < 0 ? rc
                   : rv__evaluator_run(evaluator, evaluation->set, evaluation->number,
                                       evaluation->scope, json, err);
@@ -66,7 +66,7 @@ static void evaluate_by_hand(struct rv_ctx *ctx)
     struct rv__buf json;
     rv_error err;
     rv__buf_init(&json, RV__EXPR_OUTPUT_BYTES);
-    int rc = evaluate_now(ctx->shop, evaluation, &json, &err);
+    int rc = evaluate_now(ctx->services, evaluation, &json, &err);
     evaluated(evaluation, rv__buf_view(&json), rc < 0 ? &err : NULL);
     rv__buf_done(&json);
 }
@@ -87,12 +87,12 @@ static void evaluation_begun(struct rv__evaluation *evaluation)
 void rv__work_post(struct rv_ctx *ctx)
 {
     rv__ctx_hide(ctx);
-    ctx->shop->post(ctx);
+    ctx->services->post(ctx);
 }
 
 void rv__work_evaluate(struct rv_ctx *ctx, uint32_t number)
 {
-    struct rv__workshop *shop = ctx->shop;
+    struct rv__services *services = ctx->services;
     /* Else it is a part of an attempt, or comes behind the items. */
     bool is_all = !ctx->describing && !needs_io(ctx) && ctx->labels == NULL;
     rv__sight_done(&ctx->sight); /* of what was evaluated before */
@@ -102,10 +102,10 @@ void rv__work_evaluate(struct rv_ctx *ctx, uint32_t number)
                                                .scope = &ctx->sight.scope,
                                                .begun = is_all ? evaluation_begun : NULL,
                                                .done = evaluated };
-    if (shop->by_hand)
+    if (services->by_hand)
         evaluate_by_hand(ctx);
     else
-        rv__evaluator_start(shop->evaluator, &ctx->evaluation);
+        rv__evaluator_start(services->evaluator, &ctx->evaluation);
 }
 
 /* ---------------------------------------------------------------------- what came of it --- */
@@ -188,7 +188,7 @@ static void take_delay(struct rv_ctx *ctx, struct rv__str json)
         return;
     }
     ctx->outcome = MSG_PARK;
-    ctx->due_ms = rv__wall_ms(ctx->shop->clock) + (int64_t)(ms * unit);
+    ctx->due_ms = rv__wall_ms(ctx->services->clock) + (int64_t)(ms * unit);
 }
 
 static void take_signal(struct rv_ctx *ctx, struct rv__str json)
@@ -214,7 +214,7 @@ static void take_signal(struct rv_ctx *ctx, struct rv__str json)
         return;
     }
     ctx->outcome = MSG_PARK;
-    ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->shop->clock) + timeout_ms : 0;
+    ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->services->clock) + timeout_ms : 0;
 }
 
 /* Text as it is, anything else as JSON. `err`: it goes without one, and is otherwise as it was. */
@@ -392,7 +392,7 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
 /* By hand whoever runs it says so. */
 void rv__work_finish(struct rv_ctx *ctx)
 {
-    if (!ctx->shop->by_hand)
+    if (!ctx->services->by_hand)
         ctx->work.done(&ctx->work, NULL);
 }
 
@@ -445,7 +445,7 @@ void rv__work_describe(struct rv_ctx *ctx)
     uint32_t number = ctx->eval < 0 ? rv__plan_exprs_number(exprs, ctx->view.node, EVAL_DESCRIPTION)
                                     : 0;
     if (number == 0 || ctx->outcome != MSG_DONE || ctx->skipped || ctx->described ||
-        atomic_load(ctx->shop->stopped)) {
+        atomic_load(ctx->services->stopped)) {
         rv__work_post(ctx);
         return;
     }
@@ -489,7 +489,7 @@ void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_c
     ctx->stop = stop;
     ctx->watch = (struct rv__cancel_watch){ .fired = token_fired };
     ctx->gate = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    if (ctx->shop->io == NULL) {
+    if (ctx->services->io == NULL) {
         rv_fail(ctx, "%s steps are not run by a test engine: replace '%.*s' by rv_test_replace()",
                 what, RV__ARG(ctx->view.node->alias));
         rv__work_finish(ctx);
@@ -529,7 +529,7 @@ bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *ef
 /* What the loop knows and the others do not; and the I/O loop, when it is first needed. */
 static bool prepare_io(struct rv_ctx *ctx)
 {
-    struct rv__workshop *shop = ctx->shop;
+    struct rv__services *services = ctx->services;
     rv_error err;
     if (ctx->directory != NULL) { /* the loop's: it may be registered from elsewhere meanwhile */
         ctx->directory = rv__arena_dup(&ctx->arena, ctx->directory, strlen(ctx->directory));
@@ -538,8 +538,8 @@ static bool prepare_io(struct rv_ctx *ctx)
             return false;
         }
     }
-    const struct rv__io_opts opts = { .deny_private = shop->http_deny_private };
-    if (shop->io == NULL && !shop->by_hand && rv__io_new(&opts, &shop->io, &err) < 0)
+    const struct rv__io_opts opts = { .deny_private = services->http_deny_private };
+    if (services->io == NULL && !services->by_hand && rv__io_new(&opts, &services->io, &err) < 0)
         return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
     return true;
 }

@@ -73,7 +73,7 @@ char *rv__ctx_c_text(struct rv_ctx *ctx, struct rv__str text, const char *what);
 
 /* hosted.c */
 /* An executor of functions in hosts; begun: a host has it. As many threads as credits speak with them. */
-int rv__hosted_new(struct rv__workshop *shop, const struct rv__executor *head,
+int rv__hosted_new(struct rv__services *services, const struct rv__executor *head,
                    struct rv__executor **ret, rv_error *err);
 void rv__hosted_run(struct rv__work *work); /* by hand, instead */
 /* What a file offers: the frame `register` of a host of it, as a workflow. Thread: any. */

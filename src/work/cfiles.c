@@ -235,8 +235,8 @@ static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
     if (opts != NULL && opts->in_process) {
         rc = load_here(object, &file->workflow, err);
     } else {
-        if (files->hosts == NULL && files->shop != NULL)
-            rc = rv__workshop_hosts(files->shop, &files->hosts, err);
+        if (files->hosts == NULL && files->services != NULL)
+            rc = rv__services_hosts(files->services, &files->hosts, err);
         else if (files->hosts == NULL)
             rc = rv__hosts_new(&(struct rv__hosts_opts){ .limit = 1 }, &files->hosts, err);
         if (rc == RV_OK)
@@ -518,6 +518,6 @@ void rv__c_files_done(struct rv__c_files *files)
         rv__free(files->texts[i]);
     rv__free(files->texts);
     rv__free(files->items);
-    if (files->shop == NULL)
+    if (files->services == NULL)
         rv__hosts_free(files->hosts);
 }

@@ -334,10 +334,10 @@ static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
     struct rv__str name = { NULL, 0 };
     struct rv__buf names;
     (void)get_text(ctx, with, "provider", &name);
-    ctx->provider = rv__providers_find(ctx->shop->providers, name);
+    ctx->provider = rv__providers_find(ctx->services->providers, name);
     if (ctx->provider == NULL) {
         rv__buf_init(&names, 400);
-        rv__providers_names(ctx->shop->providers, &names);
+        rv__providers_names(ctx->services->providers, &names);
         rv_fail(ctx,
                 "there is no provider '%.*s' in the configuration (rival.yaml beside the store, or "
                 "--config)%s%.*s",
@@ -419,7 +419,8 @@ static void give(struct rv_ctx *ctx, const char *name, struct rv__str text)
     rv__buf_done(&json);
 }
 
-static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__talk *talk, rv_error *err)
+static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__model_request *talk,
+                     rv_error *err)
 {
     struct messages messages = { .at = NULL };
     struct said said = { .count = 0 };
@@ -457,8 +458,8 @@ static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__talk *t
 /* The body of the request, in the arena. */
 static bool take_body(struct rv_ctx *ctx, struct rv__str with)
 {
-    struct rv__talk talk = { .provider = ctx->provider,
-                             .stream = rv__provider_streams(ctx->provider) };
+    struct rv__model_request talk = { .provider = ctx->provider,
+                                      .stream = rv__provider_streams(ctx->provider) };
     struct rv__buf body;
     rv_error err = { .message = "" };
     rv__buf_init(&body, RV__AGENT_REQUEST_BYTES);
@@ -470,7 +471,7 @@ static bool take_body(struct rv_ctx *ctx, struct rv__str with)
         return refuse(ctx, "noModel");
     }
     if (rc == RV_OK)
-        rc = rv__talk_write(&talk, &body, &err);
+        rc = rv__model_request_write(&talk, &body, &err);
     if (rc == RV_OK &&
         (rv__str_copy(&ctx->arena, rv__buf_view(&body), &ctx->fetch.body) < 0 ||
          (!rv__str_none(talk.schema) && rv__str_copy(&ctx->arena, talk.schema, &ctx->returns) < 0)))
@@ -487,7 +488,7 @@ static bool take_body(struct rv_ctx *ctx, struct rv__str with)
 /* Not before so many milliseconds, and not at the same time as all the others. */
 static void come_later(struct rv_ctx *ctx, int64_t wait_ms)
 {
-    uint64_t some = (uint64_t)rv__mono_ms(ctx->shop->clock) * 2654435761u ^
+    uint64_t some = (uint64_t)rv__mono_ms(ctx->services->clock) * 2654435761u ^
                     ctx->view.actor * 40503u;
     ctx->behavior = BEHAVIOR_LATER;
     ctx->wait_ms = wait_ms + (int64_t)(some % 1000) * wait_ms / 4000; /* up to a quarter more */
@@ -576,7 +577,7 @@ static void say_pieces(struct rv_ctx *ctx, bool all)
     said.len -= held;
     if (said.len == 0)
         return;
-    rv__ctx_keep_stream(ctx, rv__wall_ms(ctx->shop->clock), said);
+    rv__ctx_keep_stream(ctx, rv__wall_ms(ctx->services->clock), said);
     ctx->streamed = true;
     size_t keep_from = s->unsaid.len - held;
     memmove(s->unsaid.text, s->unsaid.text + keep_from, held);
@@ -707,7 +708,7 @@ static void take_value(struct rv_ctx *ctx, struct rv__str text)
     rv__buf_done(&told);
 }
 
-static void take_reply(struct rv_ctx *ctx, const struct rv__spoken *reply)
+static void take_reply(struct rv_ctx *ctx, const struct rv__model_answer *reply)
 {
     char usage[200];
     double cost = rv__provider_cost(ctx->provider, reply->input_tokens, reply->output_tokens);
@@ -752,7 +753,7 @@ static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *resu
     struct rv__answer_want want = { .method = "POST",
                                     .url = rv__provider_url(ctx->provider),
                                     .as = RV__OUTPUT_JSON,
-                                    .now_ms = rv__wall_ms(ctx->shop->clock) };
+                                    .now_ms = rv__wall_ms(ctx->services->clock) };
     rv_error err;
     hidden.body = without_key(ctx, result->body);
     hidden.head = without_key(ctx, result->head);
@@ -772,11 +773,11 @@ static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *resu
 
 /* What was said, whole. `ret` has what is known even if it cannot be read. */
 static int read_reply(struct rv_ctx *ctx, const struct rv__fetch_result *result,
-                      struct rv__spoken *ret, rv_error *err)
+                      struct rv__model_answer *ret, rv_error *err)
 {
     struct rv__str body = without_key(ctx, result->body);
     if (!streaming_begin(ctx, result->head))
-        return rv__spoken_read(ctx->provider, body, &ctx->arena, ret, err);
+        return rv__model_answer_read(ctx->provider, body, &ctx->arena, ret, err);
     int rc = rv__incoming_end(ctx->streaming->stream, body, &ctx->arena, ret, err);
     ret->text = without_key(ctx, ret->text); /* the pieces may have had it in parts */
     ret->calls = without_key(ctx, ret->calls);
@@ -787,7 +788,7 @@ static int read_reply(struct rv_ctx *ctx, const struct rv__fetch_result *result,
 static void ended(struct rv__fetch *fetch, const struct rv__fetch_result *result)
 {
     struct rv_ctx *ctx = RV__CONTAINER(fetch, struct rv_ctx, fetch);
-    struct rv__spoken reply = { .input_tokens = 0 };
+    struct rv__model_answer reply = { .input_tokens = 0 };
     rv_error err;
     rv__io_ended(ctx);
     bool good = result->end == RV__FETCH_ANSWERED && result->status >= 200 && result->status < 300;
@@ -819,12 +820,12 @@ static void begun(struct rv__fetch *fetch)
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__fetch_start(ctx->shop->io, &ctx->fetch);
+    return rv__fetch_start(ctx->services->io, &ctx->fetch);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__fetch_cancel(ctx->shop->io, &ctx->fetch);
+    rv__fetch_cancel(ctx->services->io, &ctx->fetch);
 }
 
 void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)

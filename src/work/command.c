@@ -63,7 +63,7 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
     char attempt[16];
     struct rv__json_iter it;
     struct rv__str map = { NULL, 0 }, key, value, name;
-    const char *url = atomic_load(&ctx->shop->url), *store = ctx->shop->store_name;
+    const char *url = atomic_load(&ctx->services->url), *store = ctx->services->store_name;
     snprintf(attempt, sizeof attempt, "%d", rv_ctx_attempt(ctx));
     const struct {
         const char *name, *value;
@@ -278,12 +278,12 @@ static void begun(struct rv__command *command)
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__command_start(ctx->shop->io, &ctx->command);
+    return rv__command_start(ctx->services->io, &ctx->command);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__command_kill(ctx->shop->io, &ctx->command, RV__KILL_CANCEL);
+    rv__command_kill(ctx->services->io, &ctx->command, RV__KILL_CANCEL);
 }
 
 static void prepare(struct rv_ctx *ctx)

@@ -41,7 +41,7 @@ void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err)
 void rv__ctx_lost(struct rv_ctx *ctx, enum rv__lost how, const rv_error *why)
 {
     ctx->lost = how;
-    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->shop->clock), RV_ERROR, rv__str(why->message),
+    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->services->clock), RV_ERROR, rv__str(why->message),
                      (struct rv__str){ NULL, 0 });
     rv_fail(ctx, "%s", why->message);
     ctx->outcome = MSG_LOST;

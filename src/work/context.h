@@ -21,7 +21,7 @@ struct rv__provider;
 struct rv__streaming;
 struct rv__save;
 struct rv__secrets;
-struct rv__workshop;
+struct rv__services;
 
 enum {
     RV__STATE_MAX_BYTES =
@@ -114,9 +114,9 @@ struct rv__told {
 struct rv_ctx {
     struct rv__work work; /* first: the executor knows only this */
     const struct rv__source *source;
-    struct rv__workshop *shop; /* what it may use; NULL in a host */
-    rv_engine *engine;         /* for rv_ctx_engine() */
-    const char *run_id;        /* of its run, as is what follows: held */
+    struct rv__services *services; /* what it may use; NULL in a host */
+    rv_engine *engine;             /* for rv_ctx_engine() */
+    const char *run_id;            /* of its run, as is what follows: held */
     struct rv__pieces *pieces;
     const struct rv__plan *plan;
     const struct rv__plan_exprs *exprs;

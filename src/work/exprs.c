@@ -230,8 +230,8 @@ const struct rv__input_rule *rv__plan_exprs_rule(const struct rv__plan_exprs *ex
 }
 
 /* The input over the parameters of its workflow, in `out`. An input that is no object stays what it is. */
-static int lay_over(const struct rv__body *body, struct rv__str *text, struct rv__buf *out,
-                    rv_error *err)
+static int merge_input(const struct rv__body *body, struct rv__str *text, struct rv__buf *out,
+                       rv_error *err)
 {
     struct rv__str under = body->wrap != NULL ? body->wrap->parameters
                                               : (struct rv__str){ NULL, 0 };
@@ -249,7 +249,7 @@ int rv__input_take(const struct rv__input_rule *rule, struct rv__blob *input,
     struct rv__str text = rv__blob_str(input);
     struct rv__buf full, laid;
     rv__buf_init(&laid, RV__JSON_MAX_BYTES);
-    if (rule != NULL && lay_over(rule->body, &text, &laid, err) < 0) {
+    if (rule != NULL && merge_input(rule->body, &text, &laid, err) < 0) {
         int failed = laid.rc != RV_OK ? laid.rc : RV_ENOMEM;
         rv__buf_done(&laid);
         return failed;

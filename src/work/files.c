@@ -90,7 +90,7 @@ static int fill_problems(struct report *report)
         (from->warning_count > 0 && report->shown.warnings == NULL))
         return RV_ENOMEM;
     report->shown.problem_count = from->problem_count;
-    report->shown.untold = from->dropped;
+    report->shown.omitted = from->dropped;
     report->shown.warning_count = from->warning_count;
     report->shown.file_count = from->file_count;
     return RV_OK;

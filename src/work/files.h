@@ -11,7 +11,7 @@
 struct rv__definitions;
 struct rv__draft;
 struct rv__hosts;
-struct rv__workshop;
+struct rv__services;
 
 struct rv__c_files;
 
@@ -36,9 +36,9 @@ struct rv__c_file {
 };
 
 struct rv__c_files {
-    struct rv__workshop *shop; /* whose hosts look into them; NULL: hosts of our own */
-    int depth;                 /* enum rv_c_files: how far they are looked into */
-    const rv_file_opts *opts;  /* NULL: defaults */
+    struct rv__services *services; /* whose hosts look into them; NULL: hosts of our own */
+    int depth;                     /* enum rv_c_files: how far they are looked into */
+    const rv_file_opts *opts;      /* NULL: defaults */
     struct rv__hosts *hosts;
     struct rv__c_file **items;
     size_t count, cap;

@@ -26,7 +26,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "define/define.h"
-#include "work/away.h"
+#include "work/remote_ctx.h"
 
 enum {
     FD = 3, /* where the engine is */
@@ -35,7 +35,7 @@ enum {
 };
 
 struct host {
-    struct rv__away away; /* first: the present invocation */
+    struct rv__remote_ctx remote; /* first: the present invocation */
     struct rv__table table;
     struct rv__frames frames;
     pthread_mutex_t lock; /* of reading: the step's thread, and one that listens for it */
@@ -85,11 +85,11 @@ static void take_aside(struct host *host, const struct rv__frame *frame)
     struct rv__str id;
     if (frame->type == FRAME_FORGET)
         rv__slots_forget(&host->slots);
-    if (frame->type != FRAME_CANCEL || host->away.ctx.work.token == NULL)
+    if (frame->type != FRAME_CANCEL || host->remote.ctx.work.token == NULL)
         return;
     rv__frame_members(frame, (const char *[]){ "id" }, &id, 1);
-    if (!rv__str_none(id) && rv__json_string_is(id, rv__str(host->away.id)))
-        rv_cancel_fire(host->away.ctx.work.token, RV_ECANCELED, "the engine asked it to stop");
+    if (!rv__str_none(id) && rv__json_string_is(id, rv__str(host->remote.id)))
+        rv_cancel_fire(host->remote.ctx.work.token, RV_ECANCELED, "the engine asked it to stop");
 }
 
 static void look(struct host *host) /* under the lock */
@@ -151,12 +151,12 @@ static void stop_listening(struct host *host)
 /* ---------------------------------------------------------------------------------- seeing --- */
 
 /* Ask the engine. */
-static int fetch(struct rv__away *away, struct rv__shown *shown)
+static int fetch(struct rv__remote_ctx *remote, struct rv__shown *shown)
 {
-    struct host *host = (struct host *)away;
+    struct host *host = (struct host *)remote;
     struct rv__frame frame;
     bool got = false;
-    rv__away_put_get(away, shown, &host->out);
+    rv__remote_ctx_put_get(remote, shown, &host->out);
     pthread_mutex_lock(&host->lock);
     send_out(host);
     while (!got) {
@@ -165,7 +165,7 @@ static int fetch(struct rv__away *away, struct rv__shown *shown)
                 take_aside(host, &frame);
                 continue;
             }
-            if (rv__away_value(away, &frame, &host->slots, shown) < 0)
+            if (rv__remote_ctx_value(remote, &frame, &host->slots, shown) < 0)
                 leave(1); /* its engine will say so */
             got = true;
         }
@@ -179,30 +179,30 @@ static int fetch(struct rv__away *away, struct rv__shown *shown)
 static void host_log(rv_ctx *ctx, int level, struct rv__str message, struct rv__str metadata)
 {
     struct host *host = (struct host *)ctx;
-    rv__away_put_log(&host->away, level, message, metadata, &host->out);
+    rv__remote_ctx_put_log(&host->remote, level, message, metadata, &host->out);
     send_out(host);
 }
 
 static const struct rv__source host_source = {
-    .see = rv__away_see, .who = rv__away_who, .log = host_log, .listen = host_listen
+    .see = rv__remote_ctx_see, .who = rv__remote_ctx_who, .log = host_log, .listen = host_listen
 };
 
 /* ---------------------------------------------------------------------------------- running --- */
 
 static void invoke(struct host *host, const struct rv__frame *frame)
 {
-    struct rv__away *away = &host->away;
-    if (rv__away_take(away, frame, &host->slots, &host_source) < 0)
+    struct rv__remote_ctx *remote = &host->remote;
+    if (rv__remote_ctx_take(remote, frame, &host->slots, &host_source) < 0)
         leave(1);
-    away->fetch = fetch;
+    remote->fetch = fetch;
     host->listened_ns = 0;
-    away->ctx.fn = rv__table_find(&host->table, away->function);
-    rv__away_run(away);
+    remote->ctx.fn = rv__table_find(&host->table, remote->function);
+    rv__remote_ctx_run(remote);
     stop_listening(host);
     (void)fflush(stdout); /* into its log, before its end is told */
-    rv__away_put_answer(away, &host->out);
+    rv__remote_ctx_put_answer(remote, &host->out);
     send_out(host);
-    rv__away_done(away);
+    rv__remote_ctx_done(remote);
 }
 
 /* ------------------------------------------------------------------------------- beginning --- */

@@ -129,7 +129,7 @@ static int run_in_host(struct rv_ctx *ctx, bool tells, rv_error *err)
                                              .begun = tells ? begun : NULL,
                                              .printed = printed },
                              .ctx = ctx };
-    int rc = rv__workshop_hosts(ctx->shop, &hosts, err);
+    int rc = rv__services_hosts(ctx->services, &hosts, err);
     return rc < 0 ? rc : rv__hosts_invoke(hosts, &hosted.invocation, err);
 }
 
@@ -148,7 +148,7 @@ void rv__hosted_run(struct rv__work *work)
 
 struct hosting {
     struct rv__executor executor; /* first */
-    struct rv__workshop *shop;
+    struct rv__services *services;
     rv_group *group; /* made with the first work: most engines never have any */
 };
 
@@ -188,18 +188,18 @@ static size_t hosting_start(struct rv__executor *self, struct rv__work *const *w
 static void hosting_free(struct rv__executor *self)
 {
     struct hosting *hosting = (struct hosting *)self;
-    rv__hosts_close(hosting->shop->hosts); /* who waits for one does no longer */
+    rv__hosts_close(hosting->services->hosts); /* who waits for one does no longer */
     rv_group_free(hosting->group);
     rv__free(self);
 }
 
-int rv__hosted_new(struct rv__workshop *shop, const struct rv__executor *head,
+int rv__hosted_new(struct rv__services *services, const struct rv__executor *head,
                    struct rv__executor **ret, rv_error *err)
 {
     struct hosting *hosting = rv__zalloc(1, sizeof *hosting);
     if (hosting == NULL)
         return rv__nomem(err);
-    hosting->shop = shop;
+    hosting->services = services;
     hosting->executor = *head;
     hosting->executor.start = hosting_start;
     hosting->executor.cancel = rv__executor_fire;
@@ -209,25 +209,25 @@ int rv__hosted_new(struct rv__workshop *shop, const struct rv__executor *head,
     return RV_OK;
 }
 
-int rv__workshop_hosts(struct rv__workshop *shop, struct rv__hosts **ret, rv_error *err)
+int rv__services_hosts(struct rv__services *services, struct rv__hosts **ret, rv_error *err)
 {
     int rc = RV_OK;
-    pthread_mutex_lock(&shop->hosts_lock);
-    if (shop->hosts == NULL)
-        rc = rv__hosts_new(&shop->hosts_opts, &shop->hosts, err);
-    *ret = shop->hosts;
-    pthread_mutex_unlock(&shop->hosts_lock);
+    pthread_mutex_lock(&services->hosts_lock);
+    if (services->hosts == NULL)
+        rc = rv__hosts_new(&services->hosts_opts, &services->hosts, err);
+    *ret = services->hosts;
+    pthread_mutex_unlock(&services->hosts_lock);
     return rc;
 }
 
-int rv__workshop_wires(struct rv__workshop *shop, struct rv__wires **ret, rv_error *err)
+int rv__services_wires(struct rv__services *services, struct rv__wires **ret, rv_error *err)
 {
     int rc = RV_OK;
-    pthread_mutex_lock(&shop->hosts_lock);
-    if (shop->wires == NULL)
-        rc = rv__wires_new(&shop->wires, err);
-    *ret = shop->wires;
-    pthread_mutex_unlock(&shop->hosts_lock);
+    pthread_mutex_lock(&services->hosts_lock);
+    if (services->wires == NULL)
+        rc = rv__wires_new(&services->wires, err);
+    *ret = services->wires;
+    pthread_mutex_unlock(&services->hosts_lock);
     return rc;
 }
 

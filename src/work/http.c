@@ -229,7 +229,7 @@ static int answer_of(struct rv_ctx *ctx, const struct rv__fetch_result *result,
                                     .url = rv__arena_dup(&ctx->arena, url.at, url.len),
                                     .as = ctx->output_as,
                                     .any_status = ctx->any_status,
-                                    .now_ms = rv__wall_ms(ctx->shop->clock) };
+                                    .now_ms = rv__wall_ms(ctx->services->clock) };
     struct rv__str error = rv__ctx_hidden(ctx, rv__str(result->error), true);
     if (want.url == NULL)
         return rv__nomem(err);
@@ -279,12 +279,12 @@ static void begun(struct rv__fetch *fetch)
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__fetch_start(ctx->shop->io, &ctx->fetch);
+    return rv__fetch_start(ctx->services->io, &ctx->fetch);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__fetch_cancel(ctx->shop->io, &ctx->fetch);
+    rv__fetch_cancel(ctx->services->io, &ctx->fetch);
 }
 
 /* The parameters are gone after this: what is kept of them is copied. */

@@ -268,7 +268,7 @@ int rv__invoked_log(struct rv_ctx *ctx, const struct rv__frame *frame, rv_error 
     if (++ctx->log_count > RV__LOG_LINES)
         return 0;
     if (rv__str_none(has[AT]) || rv__json_int(has[AT], &at_ms) < 0)
-        at_ms = rv__wall_ms(ctx->shop->clock);
+        at_ms = rv__wall_ms(ctx->services->clock);
     if (!rv__str_none(has[LEVEL]))
         (void)rv__json_int(has[LEVEL], &level); /* not one: information */
     if (!rv__str_none(has[METADATA]))

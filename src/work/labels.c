@@ -64,7 +64,7 @@ static bool next_item(struct rv_ctx *ctx)
 {
     struct rv__labels *l = ctx->labels;
     struct rv__str item;
-    if (l->index + 1 >= RV__LABELS_MOST || atomic_load(ctx->shop->stopped) ||
+    if (l->index + 1 >= RV__LABELS_MOST || atomic_load(ctx->services->stopped) ||
         !rv__json_next(&l->it, NULL, &item))
         return false;
     l->index++;

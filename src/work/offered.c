@@ -50,7 +50,7 @@ void rv__news_done(struct rv__news *news)
         return;
     }
     news->offered->task.run = answer_register;
-    rv__wires_post(s->workers->shop->wires, &news->offered->task);
+    rv__wires_post(s->workers->services->wires, &news->offered->task);
 }
 
 static int take_names(rv_workflow *w, struct rv__str names, rv_error *err)
@@ -130,7 +130,7 @@ void rv__session_register(struct rv__session *s, const struct rv__frame *frame)
     enum { WORKFLOWS, FUNCTIONS, MODULE, SEES, ID, KEYS };
     struct rv__str has[KEYS];
     struct rv__offered *offered = rv__zalloc(1, sizeof *offered);
-    struct rv__workshop *shop = s->workers->shop;
+    struct rv__services *services = s->workers->services;
     rv_error err;
     int rc = RV_OK;
     if (offered == NULL) {
@@ -161,7 +161,7 @@ void rv__session_register(struct rv__session *s, const struct rv__frame *frame)
         offered->rc = rc;
         offered->err = err;
         answer_register(&offered->task);
-    } else if (!shop->worker_says(shop->owner, &offered->news)) {
+    } else if (!services->worker_says(services->owner, &offered->news)) {
         offered_free(offered); /* the engine has closed: it will say bye */
     }
 }

@@ -84,12 +84,12 @@ static void listed(struct rv__tool_call *call, const struct rv__tool_result *res
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__tool_call_start(ctx->shop->io, &ctx->tool);
+    return rv__tool_call_start(ctx->services->io, &ctx->tool);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__tool_call_cancel(ctx->shop->io, &ctx->tool);
+    rv__tool_call_cancel(ctx->services->io, &ctx->tool);
 }
 
 static void ask_next(struct rv_ctx *ctx)
@@ -108,7 +108,7 @@ static void ask_next(struct rv_ctx *ctx)
         return;
     }
     *again = (struct again){ .later = { .run = begin_again, .done = began_again }, .ctx = ctx };
-    rv__io_later(ctx->shop->io, &again->later);
+    rv__io_later(ctx->services->io, &again->later);
 }
 
 /* The servers of its tools, each once. False: one is not in the configuration, and the turn has failed. */
@@ -135,7 +135,7 @@ bool rv__offers_ready(struct rv_ctx *ctx, struct rv__str with)
 {
     const struct rv__node *chat = chat_of(ctx);
     struct rv__offers *offers = ctx->offers;
-    if (offers != NULL || chat->body_count < 2 || ctx->shop->io == NULL)
+    if (offers != NULL || chat->body_count < 2 || ctx->services->io == NULL)
         return true;
     offers = rv__arena_zalloc(&ctx->arena, 1,
                               sizeof *offers + chat->body_count * sizeof offers->at[0]);
@@ -218,7 +218,7 @@ static struct rv__str member(struct rv__str object, const char *key, enum rv__js
 static void put_tools(struct telling *t, const struct rv__body *body, struct rv__str with)
 {
     const struct rv__offers *offers = t->ctx->offers;
-    struct rv__tool_server *server = rv__tool_servers_find(t->ctx->shop->tool_servers,
+    struct rv__tool_server *server = rv__tool_servers_find(t->ctx->services->tool_servers,
                                                            text_of(t->ctx, with, "server"));
     struct rv__str wanted = text_of(t->ctx, with, "name"), tool, none = { NULL, 0 };
     struct rv__json_iter it;

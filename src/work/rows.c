@@ -117,6 +117,6 @@ void rv__stored_rows_init(struct rv__stored_rows *rows, const char *run_id,
 
 void rv__stored_rows_of(struct rv__stored_rows *rows, const rv_ctx *ctx)
 {
-    rv__stored_rows_init(rows, ctx->run_id, ctx->shop->reader, ctx->shop->reader_lock);
+    rv__stored_rows_init(rows, ctx->run_id, ctx->services->reader, ctx->services->reader_lock);
     rows->pieces = ctx->pieces;
 }

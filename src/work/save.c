@@ -107,5 +107,5 @@ static void kept(struct rv__later *later)
 void rv__save_end(struct rv_ctx *ctx)
 {
     ctx->save->later = (struct rv__later){ .run = keep, .done = kept };
-    rv__io_later(ctx->shop->io, &ctx->save->later);
+    rv__io_later(ctx->services->io, &ctx->save->later);
 }

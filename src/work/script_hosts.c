@@ -292,16 +292,18 @@ void rv__script_hosts_free(struct rv__script_hosts *hosts)
     rv__free(hosts);
 }
 
-int rv__workshop_scripts(struct rv__workshop *shop, struct rv__script_hosts **ret, rv_error *err)
+int rv__services_scripts(struct rv__services *services, struct rv__script_hosts **ret,
+                         rv_error *err)
 {
     struct rv__wires *wires = NULL;
-    int rc = rv__workshop_wires(shop, &wires, err);
+    int rc = rv__services_wires(services, &wires, err);
     if (rc < 0)
         return rc;
-    pthread_mutex_lock(&shop->hosts_lock);
-    if (shop->scripts == NULL)
-        rc = rv__script_hosts_new(shop->workers, &shop->script_owner, &shop->scripts, err);
-    *ret = shop->scripts;
-    pthread_mutex_unlock(&shop->hosts_lock);
+    pthread_mutex_lock(&services->hosts_lock);
+    if (services->scripts == NULL)
+        rc = rv__script_hosts_new(services->workers, &services->script_owner, &services->scripts,
+                                  err);
+    *ret = services->scripts;
+    pthread_mutex_unlock(&services->hosts_lock);
     return rc;
 }

@@ -61,7 +61,7 @@ static int ask(struct rv__c_files *files, const char *root, struct rv__buf *room
     rv__buf_init(&list, RV__FRAME_MAX / 2);
     list_scripts(files, &list, &print);
     int rc = list.rc < 0 || folder_of(root, &absolute, &folder) < 0 ? rv__nomem(why) : RV_OK;
-    if (rc == RV_OK && (files->shop == NULL || files->shop->by_hand)) {
+    if (rc == RV_OK && (files->services == NULL || files->services->by_hand)) {
         struct rv__script_opts opts = { .folder = folder,
                                         .files = list.text,
                                         .parse = files->depth != RV_C_FILES_LOADED };
@@ -75,7 +75,7 @@ static int ask(struct rv__c_files *files, const char *root, struct rv__buf *room
                                               .files = list.text,
                                               .print = print,
                                               .registry = files->registry };
-        rc = rv__workshop_scripts(files->shop, &hosts, why);
+        rc = rv__services_scripts(files->services, &hosts, why);
         if (rc == RV_OK)
             rc = rv__script_hosts_load(hosts, &request, &files->script_host, text, why);
     }

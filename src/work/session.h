@@ -11,7 +11,7 @@
 
 struct rv__workers {
     struct rv__executor executor; /* first */
-    struct rv__workshop *shop;
+    struct rv__services *services;
     struct rv__session *sessions;
     size_t count;
     uint64_t next_session;

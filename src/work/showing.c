@@ -220,7 +220,7 @@ static bool show_later(struct rv__session *s, struct rv_ctx *ctx, const struct r
                               .want = *want,
                               .shared = shared };
     show->apart.source = &rv__engine_source;
-    show->apart.shop = ctx->shop;
+    show->apart.services = ctx->services;
     show->apart.run_id = ctx->run_id;
     show->apart.pieces = ctx->pieces;
     show->apart.plan = ctx->plan;
@@ -232,7 +232,7 @@ static bool show_later(struct rv__session *s, struct rv_ctx *ctx, const struct r
     if (!rv__str_none(want->seq))
         rv__buf_str(&show->seq, want->seq);
     ctx->invoked.jobs++;
-    rv__wires_job(s->workers->shop->wires, &show->job);
+    rv__wires_job(s->workers->services->wires, &show->job);
     return true;
 }
 

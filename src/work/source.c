@@ -282,7 +282,7 @@ static const char *engine_who(rv_ctx *ctx, enum rv__who who)
 
 static void engine_log(rv_ctx *ctx, int level, struct rv__str message, struct rv__str metadata)
 {
-    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->shop->clock), level, message, metadata);
+    rv__ctx_keep_log(ctx, rv__wall_ms(ctx->services->clock), level, message, metadata);
 }
 
 const struct rv__source rv__engine_source = { .see = engine_see,

@@ -30,12 +30,12 @@ static bool refuse(struct rv_ctx *ctx, const char *code)
 
 struct rv__tool_server *rv__tool_server_of(struct rv_ctx *ctx, struct rv__str name)
 {
-    struct rv__tool_server *server = rv__tool_servers_find(ctx->shop->tool_servers, name);
+    struct rv__tool_server *server = rv__tool_servers_find(ctx->services->tool_servers, name);
     struct rv__buf names;
     if (server != NULL)
         return server;
     rv__buf_init(&names, 400);
-    rv__tool_servers_names(ctx->shop->tool_servers, &names);
+    rv__tool_servers_names(ctx->services->tool_servers, &names);
     rv_fail(ctx,
             "there is no MCP server '%.*s' in the configuration (rival.yaml beside the store, or "
             "--config)%s%.*s",
@@ -205,12 +205,12 @@ static void said(struct rv__tool_call *call, struct rv__str params)
 
 static int start(struct rv_ctx *ctx)
 {
-    return rv__tool_call_start(ctx->shop->io, &ctx->tool);
+    return rv__tool_call_start(ctx->services->io, &ctx->tool);
 }
 
 static void stop(struct rv_ctx *ctx)
 {
-    rv__tool_call_cancel(ctx->shop->io, &ctx->tool);
+    rv__tool_call_cancel(ctx->services->io, &ctx->tool);
 }
 
 static bool begin_own(struct rv_ctx *ctx, struct rv__str with)

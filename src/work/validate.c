@@ -50,7 +50,7 @@ static void unlink_question(struct rv__question *q)
     q->link = NULL;
 }
 
-static void pose(void *arg)
+static void send_question(void *arg)
 {
     struct rv__question *q = arg;
     struct rv__session *s = q->session;
@@ -146,7 +146,7 @@ static void take_violations(struct rv__str list, struct rv__violations *bad)
 int rv__session_validate(struct rv__session *s, const struct rv__judged *about, rv_cancel *closing,
                          struct rv__violations *bad, struct rv__blob **ret, rv_error *err)
 {
-    struct rv__wires *wires = s->workers->shop->wires;
+    struct rv__wires *wires = s->workers->services->wires;
     struct rv__question q = { .session = s,
                               .about = about,
                               .closing = { .fired = engine_closes },
@@ -155,7 +155,7 @@ int rv__session_validate(struct rv__session *s, const struct rv__judged *about, 
     if (rc < 0)
         return RV_ECLOSED; /* nobody can be asked */
     rv__buf_init(&q.violations, RV__FRAME_MAX);
-    rv__wires_run(wires, pose, &q);
+    rv__wires_run(wires, send_question, &q);
     if (!rv__cancel_watch(closing, &q.closing))
         settle(&q, RV_ECLOSED);
     int64_t until_ns = rv__deadline_ns(VERDICT_MS);

@@ -30,7 +30,7 @@
 
 /* What the attempts of one engine use. The engine fills it in and frees what is in it. */
 struct rv__reading;
-struct rv__workshop {
+struct rv__services {
     struct rv__clock *clock;
     struct rv__reading *reading; /* of those who read through a scope */
     const char *store_name; /* for commands, where somebody listens beside it; NULL: nobody does */
@@ -61,11 +61,13 @@ struct rv__workshop {
     void *owner;
 };
 
-int rv__workshop_wires(struct rv__workshop *shop, struct rv__wires **ret, rv_error *err);
-int rv__workshop_hosts(struct rv__workshop *shop, struct rv__hosts **ret, rv_error *err);
-int rv__workshop_scripts(struct rv__workshop *shop, struct rv__script_hosts **ret, rv_error *err);
+int rv__services_wires(struct rv__services *services, struct rv__wires **ret, rv_error *err);
+int rv__services_hosts(struct rv__services *services, struct rv__hosts **ret, rv_error *err);
+int rv__services_scripts(struct rv__services *services, struct rv__script_hosts **ret,
+                         rv_error *err);
 /* Who evaluates expressions. Thread: any; by hand: the kit's, since this may make it. */
-int rv__workshop_evaluator(struct rv__workshop *shop, struct rv__evaluator **ret, rv_error *err);
+int rv__services_evaluator(struct rv__services *services, struct rv__evaluator **ret,
+                           rv_error *err);
 
 /* Short values of a run that were read last, under the reader's lock: pieces of items, of which each has what
  * the next iterations want too. One for each forEach around a step. All zero: none. */

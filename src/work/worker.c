@@ -28,7 +28,7 @@
 #include "base/opts.h"
 #include "base/random.h"
 #include "define/define.h"
-#include "work/away.h"
+#include "work/remote_ctx.h"
 
 enum {
     CREDITS = 16,
@@ -55,7 +55,7 @@ struct fn {
 };
 
 struct job {
-    struct rv__away away; /* first */
+    struct rv__remote_ctx remote; /* first */
     rv_worker *worker;
     struct rv__index_entry by_id;
     struct job *next, **link; /* among all */
@@ -127,7 +127,7 @@ static struct job *find_job(const rv_worker *w, struct rv__str id)
                  rv__index_first(&w->by_id, rv__str_hash(RV__HASH_START, text));
              e != NULL && found == NULL; e = rv__index_next(e)) {
             struct job *job = RV__CONTAINER(e, struct job, by_id);
-            found = rv__str_is(text, job->away.id) ? job : NULL;
+            found = rv__str_is(text, job->remote.id) ? job : NULL;
         }
     rv__arena_done(&arena);
     return found;
@@ -135,7 +135,7 @@ static struct job *find_job(const rv_worker *w, struct rv__str id)
 
 static void job_free(struct job *job)
 {
-    rv__away_done(&job->away);
+    rv__remote_ctx_done(&job->remote);
     rv__buf_done(&job->answer);
     pthread_cond_destroy(&job->changed);
     pthread_mutex_destroy(&job->lock);
@@ -184,8 +184,8 @@ static void job_answers(struct rv__wire_task *task)
 static void job_run(struct rv__work *work)
 {
     struct job *job = (struct job *)work;
-    rv__away_run(&job->away);
-    rv__away_put_answer(&job->away, &job->answer);
+    rv__remote_ctx_run(&job->remote);
+    rv__remote_ctx_put_answer(&job->remote, &job->answer);
 }
 
 static void job_done(struct rv__work *work, const rv_error *err)
@@ -193,8 +193,8 @@ static void job_done(struct rv__work *work, const rv_error *err)
     struct job *job = (struct job *)work;
     rv_worker *w = job->worker;
     if (err != NULL) { /* it could not be begun */
-        rv__ctx_failed(&job->away.ctx, err);
-        rv__away_put_answer(&job->away, &job->answer);
+        rv__ctx_failed(&job->remote.ctx, err);
+        rv__remote_ctx_put_answer(&job->remote, &job->answer);
     }
     job->task.run = job_answers;
     rv__wires_post(w->wires, &job->task);
@@ -219,12 +219,12 @@ static void ask(struct rv__wire_task *task)
     if (w->conn == NULL || !w->welcome)
         return;
     job->asked = true;
-    rv__away_put_get(&job->away, job->wanted, rv__conn_out(w->conn));
+    rv__remote_ctx_put_get(&job->remote, job->wanted, rv__conn_out(w->conn));
 }
 
-static int fetch(struct rv__away *away, struct rv__shown *shown)
+static int fetch(struct rv__remote_ctx *remote, struct rv__shown *shown)
 {
-    struct job *job = (struct job *)away;
+    struct job *job = (struct job *)remote;
     pthread_mutex_lock(&job->lock);
     job->wanted = shown;
     job->got = RV_OK;
@@ -254,12 +254,12 @@ static void worker_log(rv_ctx *ctx, int level, struct rv__str message, struct rv
     line->task.run = say_line;
     line->worker = job->worker;
     rv__buf_init(&line->frame, RV__FRAME_MAX);
-    rv__away_put_log(&job->away, level, message, metadata, &line->frame);
+    rv__remote_ctx_put_log(&job->remote, level, message, metadata, &line->frame);
     rv__wires_post(job->worker->wires, &line->task);
 }
 
-static const struct rv__source worker_source = { .see = rv__away_see,
-                                                 .who = rv__away_who,
+static const struct rv__source worker_source = { .see = rv__remote_ctx_see,
+                                                 .who = rv__remote_ctx_who,
                                                  .log = worker_log };
 
 /* -------------------------------------------------------------------------------- hearing --- */
@@ -294,11 +294,11 @@ static void hear_invoke(rv_worker *w, const struct rv__frame *frame)
         pthread_mutex_init(&job->lock, NULL); /* on Linux these two cannot fail */
         pthread_cond_init(&job->changed, NULL);
         rv__buf_init(&job->answer, RV__FRAME_MAX + 4);
-        rc = rv__away_take(&job->away, frame, &w->slots, &worker_source);
+        rc = rv__remote_ctx_take(&job->remote, frame, &w->slots, &worker_source);
     }
     if (rc == RV_OK)
         rc = rv__index_add(&w->by_id, &job->by_id,
-                           rv__str_hash(RV__HASH_START, rv__str(job->away.id)));
+                           rv__str_hash(RV__HASH_START, rv__str(job->remote.id)));
     if (rc < 0) { /* the engine learns that it is lost */
         if (job != NULL)
             job_free(job);
@@ -313,14 +313,14 @@ static void hear_invoke(rv_worker *w, const struct rv__frame *frame)
     if (w->jobs != NULL)
         w->jobs->link = &job->next;
     w->jobs = job;
-    job->away.fetch = fetch;
-    job->away.ctx.fn = find_fn(w, job->away.workflow, job->away.function);
-    job->away.ctx.work.run = job_run;
-    job->away.ctx.work.done = job_done;
+    job->remote.fetch = fetch;
+    job->remote.ctx.fn = find_fn(w, job->remote.workflow, job->remote.function);
+    job->remote.ctx.work.run = job_run;
+    job->remote.ctx.work.done = job_done;
     pthread_mutex_lock(&w->lock);
     w->running++;
     pthread_mutex_unlock(&w->lock);
-    struct rv__work *work = &job->away.ctx.work;
+    struct rv__work *work = &job->remote.ctx.work;
     if (w->threads->start(w->threads, &work, 1) == 1)
         return;
     (void)rv__fail(&err, RV_EBUSY, "no thread could be made for it");
@@ -335,7 +335,7 @@ static void hear_value(rv_worker *w, const struct rv__frame *frame)
     struct job *job = find_job(w, id);
     if (job != NULL && job->asked) { /* its thread waits, and touches nothing */
         job->asked = false;
-        give(job, rv__away_value(&job->away, frame, &w->slots, job->wanted));
+        give(job, rv__remote_ctx_value(&job->remote, frame, &w->slots, job->wanted));
         return;
     }
     struct rv__str has[2]; /* nobody's, but it may be kept */
@@ -393,7 +393,7 @@ static void forget_session(rv_worker *w)
 {
     for (struct job *job = w->jobs, *next; job != NULL; job = next) {
         next = job->next;
-        rv_cancel_fire(job->away.ctx.work.token, RV_ECANCELED,
+        rv_cancel_fire(job->remote.ctx.work.token, RV_ECANCELED,
                        "the engine has given it to another");
         if (job->waiting)
             give(job, RV_ECLOSED);
@@ -478,7 +478,7 @@ static void hear(void *arg, struct rv__conn *conn, const struct rv__frame *frame
         rv__frame_members(frame, (const char *[]){ "id" }, &id, 1);
         struct job *job = find_job(w, id);
         if (job != NULL && !job->answered)
-            rv_cancel_fire(job->away.ctx.work.token, RV_ECANCELED, "the engine asked it to stop");
+            rv_cancel_fire(job->remote.ctx.work.token, RV_ECANCELED, "the engine asked it to stop");
         return;
     }
     case FRAME_REGISTER:
@@ -607,7 +607,7 @@ static void say_hello(rv_worker *w)
             if (job->orphan)
                 continue;
             rv__buf_text(out, comma);
-            rv__buf_json_str(out, rv__str(job->away.id));
+            rv__buf_json_str(out, rv__str(job->remote.id));
             comma = ",";
         }
         rv__buf_char(out, ']');
@@ -669,7 +669,7 @@ static void tell_jobs(void *arg)
 {
     rv_worker *w = arg;
     for (struct job *job = w->jobs; job != NULL; job = job->next) {
-        rv_cancel_fire(job->away.ctx.work.token, RV_ECANCELED, "the worker is to stop");
+        rv_cancel_fire(job->remote.ctx.work.token, RV_ECANCELED, "the worker is to stop");
     }
 }
 

@@ -72,7 +72,7 @@ struct rv__session_about rv__session_about(struct rv__session *s)
 /* The engine is told how it is with it, if it does not know yet. */
 static void tell_change(struct rv__session *s, int64_t credits, bool away, bool gone)
 {
-    struct rv__workshop *shop = s->workers->shop;
+    struct rv__services *services = s->workers->services;
     pthread_mutex_lock(&s->lock);
     s->state = (struct rv__session_state){ credits, away, gone };
     bool send = !s->news_sent;
@@ -81,7 +81,7 @@ static void tell_change(struct rv__session *s, int64_t credits, bool away, bool 
     if (!send)
         return;
     (void)rv__session_ref(s); /* for the news: rv__news_done() gives it back */
-    if (!shop->worker_says(shop->owner, &s->news))
+    if (!services->worker_says(services->owner, &s->news))
         rv__session_unref(s);
 }
 
@@ -96,7 +96,7 @@ static void start_tick(struct rv__workers *w)
 {
     if (w->tick != NULL || (w->tick = rv__zalloc(1, sizeof *w->tick)) == NULL)
         return; /* no memory: with the next one; until then nobody is asked whether it lives */
-    uv_timer_init(rv__wires_loop(w->shop->wires), w->tick);
+    uv_timer_init(rv__wires_loop(w->services->wires), w->tick);
     w->tick->data = w;
     uv_timer_start(w->tick, look_at_all, TICK_MS, TICK_MS);
 }
@@ -250,7 +250,7 @@ static void token_fired(struct rv__cancel_watch *watch)
     struct rv_ctx *ctx = RV__CONTAINER(watch, struct rv_ctx, watch);
     ctx->invoked.cancel.run = cancel_arrives;
     atomic_store(&ctx->invoked.told, true);
-    rv__wires_post(ctx->shop->wires, &ctx->invoked.cancel);
+    rv__wires_post(ctx->services->wires, &ctx->invoked.cancel);
 }
 
 static void begin_one(struct rv_ctx *ctx)
@@ -294,7 +294,7 @@ static size_t workers_start(struct rv__executor *self, struct rv__work *const *w
     }
     if (next != NULL) {
         next->invoked.begin.run = work_arrives;
-        rv__wires_post(w->shop->wires, &next->invoked.begin);
+        rv__wires_post(w->services->wires, &next->invoked.begin);
     }
     return count;
 }
@@ -308,7 +308,7 @@ static void nobody_hears(void *arg, struct rv__conn *conn, const struct rv__fram
     (void)frame;
 }
 
-static void nobody_cares(void *arg, struct rv__conn *conn, const rv_error *why)
+static void ignore_end(void *arg, struct rv__conn *conn, const rv_error *why)
 {
     (void)arg;
     (void)conn;
@@ -318,7 +318,7 @@ static void nobody_cares(void *arg, struct rv__conn *conn, const rv_error *why)
 /* Its connection is no longer its own. */
 static void detach(struct rv__session *s, const rv_error *why)
 {
-    static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = nobody_cares };
+    static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = ignore_end };
     struct rv__conn *conn = s->conn;
     if (conn == NULL)
         return;
@@ -386,14 +386,14 @@ static void conn_ended(void *arg, struct rv__conn *conn, const rv_error *why)
     if (s->caller != NULL)
         s->calls->ended(s->caller);
     s->caller = NULL;
-    s->away_ms = rv__wires_now_ms(s->workers->shop->wires);
+    s->away_ms = rv__wires_now_ms(s->workers->services->wires);
     tell_change(s, s->state.credits, true, false);
 }
 
 static void look_at_all(uv_timer_t *timer)
 {
     struct rv__workers *w = timer->data;
-    int64_t now_ms = rv__wires_now_ms(w->shop->wires);
+    int64_t now_ms = rv__wires_now_ms(w->services->wires);
     for (struct rv__session *s = w->sessions, *next; s != NULL; s = next) {
         next = s->next;
         if (s->conn == NULL) {
@@ -646,7 +646,7 @@ void rv__workers_greet(struct rv__executor *executor, struct rv__conn *conn,
     s->calls = calls;
     take_about(s, has[NAME], local);
     rv__pid_watch_free(s->watch);
-    s->watch = local ? rv__pid_watch_new(w->shop->wires, rv__conn_pid(conn), process_died, s)
+    s->watch = local ? rv__pid_watch_new(w->services->wires, rv__conn_pid(conn), process_died, s)
                      : NULL;
     say_hello(s, resumed);
     if (resumed)
@@ -676,10 +676,10 @@ struct adoption {
 
 static void adopt(void *arg)
 {
-    static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = nobody_cares };
+    static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = ignore_end };
     struct adoption *a = arg;
     struct rv__workers *w = a->workers;
-    struct rv__conn *conn = rv__conn_new(w->shop->wires, a->fd, &nobody, NULL);
+    struct rv__conn *conn = rv__conn_new(w->services->wires, a->fd, &nobody, NULL);
     if (conn == NULL) {
         (void)close(a->fd);
         a->rc = rv__nomem(&a->err);
@@ -696,7 +696,7 @@ static void adopt(void *arg)
     }
     /* The other end of a socket pair is, to the kernel, who made the pair: the process is told by its number. */
     rv__pid_watch_free(s->watch);
-    s->watch = rv__pid_watch_new(w->shop->wires, a->pid, process_died, s);
+    s->watch = rv__pid_watch_new(w->services->wires, a->pid, process_died, s);
     if (!rv__str_none(a->sees))
         (void)rv__session_sees(s, a->sees, NULL); /* else it asks for everything */
     a->session = rv__session_ref(s);
@@ -711,7 +711,7 @@ int rv__workers_adopt(struct rv__executor *executor, int fd, int64_t pid,
                           .pid = pid,
                           .hello = hello,
                           .sees = sees };
-    rv__wires_run(a.workers->shop->wires, adopt, &a);
+    rv__wires_run(a.workers->services->wires, adopt, &a);
     if (a.rc < 0 && err != NULL)
         *err = a.err;
     if (a.rc == RV_OK)
@@ -735,8 +735,8 @@ static void close_all(void *arg)
 void rv__workers_close(struct rv__executor *executor)
 {
     struct rv__workers *w = (struct rv__workers *)executor;
-    if (w != NULL && w->shop->wires != NULL)
-        rv__wires_run(w->shop->wires, close_all, w);
+    if (w != NULL && w->services->wires != NULL)
+        rv__wires_run(w->services->wires, close_all, w);
 }
 
 static void recall_all(void *arg)
@@ -750,25 +750,25 @@ static void recall_all(void *arg)
 void rv__workers_recall(struct rv__executor *executor)
 {
     struct rv__workers *w = (struct rv__workers *)executor;
-    if (w->shop->wires != NULL)
-        rv__wires_run(w->shop->wires, recall_all, w);
+    if (w->services->wires != NULL)
+        rv__wires_run(w->services->wires, recall_all, w);
 }
 
 static void workers_free(struct rv__executor *self)
 {
     struct rv__workers *w = (struct rv__workers *)self;
     rv__workers_close(self);
-    w->shop->workers = NULL;
+    w->services->workers = NULL;
     rv__free(w);
 }
 
-int rv__workers_new(struct rv__workshop *shop, const struct rv__executor *head,
+int rv__workers_new(struct rv__services *services, const struct rv__executor *head,
                     struct rv__executor **ret, rv_error *err)
 {
     struct rv__workers *w = rv__zalloc(1, sizeof *w);
     if (w == NULL)
         return rv__nomem(err);
-    w->shop = shop;
+    w->services = services;
     w->heartbeat_ms = RV__WORKER_HEARTBEAT_MS;
     w->grace_ms = RV__WORKER_GRACE_MS;
     w->executor = *head;
@@ -776,7 +776,7 @@ int rv__workers_new(struct rv__workshop *shop, const struct rv__executor *head,
     w->executor.cancel = rv__executor_fire;
     w->executor.inside = rv__executor_outside;
     w->executor.free = workers_free;
-    shop->workers = &w->executor;
+    services->workers = &w->executor;
     *ret = &w->executor;
     return RV_OK;
 }

@@ -7,7 +7,7 @@
 #include "define/define.h"
 #include "exec/exec.h"
 
-struct rv__workshop;
+struct rv__services;
 struct rv__session;
 
 enum {
@@ -20,7 +20,7 @@ enum {
 
 /* An executor of functions that workers offer; begun: the worker was told. It has no credits of its own: each piece of
  * work says whose it is (rv_ctx.session). */
-int rv__workers_new(struct rv__workshop *shop, const struct rv__executor *head,
+int rv__workers_new(struct rv__services *services, const struct rv__executor *head,
                     struct rv__executor **ret, rv_error *err);
 /* All sessions end, and no work is begun any more: what there is, is lost. Thread: any but the loops'. */
 void rv__workers_close(struct rv__executor *executor);

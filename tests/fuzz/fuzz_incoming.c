@@ -20,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static int end(struct rv__incoming *stream, struct rv__str body, struct rv__arena *arena,
                struct rv__buf *out)
 {
-    struct rv__spoken said;
+    struct rv__model_answer said;
     rv_error err = { .message = "" };
     int rc = rv__incoming_end(stream, body, arena, &said, &err);
     rv__buf_fmt(out, "%d %s %d ", rc, rc < 0 ? err.message : "", said.busy);

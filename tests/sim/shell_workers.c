@@ -102,7 +102,7 @@ static void lose_all(struct shell *s, uint32_t ticket, bool died)
             works[count++] = &a->ctx.work;
     enum rv__lost how = !died ? RV__LOST_BLAMELESS : count > 1 ? RV__LOST_SHARED : RV__LOST_ALONE;
     for (size_t i = 0; i < count && !s->world.failed; i++)
-        rv__hand_lose_work(e->lanes[LANE_WORKER].executor, works[i], &e->kit->random, how, &why);
+        rv__manual_lose_work(e->lanes[LANE_WORKER].executor, works[i], &e->kit->random, how, &why);
 }
 
 static void leave(struct shell *s, int i, bool died)

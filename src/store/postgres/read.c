@@ -299,7 +299,7 @@ static int take_place(void *arg, const PGresult *row, rv_error *err)
 }
 
 /* The number up to which all that will ever be there can be seen. */
-static int read_horizon(struct rv__pg *pg, int64_t *ret, rv_error *err)
+static int read_stable_seq(struct rv__pg *pg, int64_t *ret, rv_error *err)
 {
     struct horizon h = { 0, 0 };
     rv__pg_params_reset(&pg->params);
@@ -330,7 +330,7 @@ int rv__pg_feed(struct rv__store *store, uint64_t after, size_t limit, rv__store
     int64_t horizon = 0;
     int rc = enter(store, &pg, err);
     if (rc == RV_OK)
-        rc = read_horizon(pg, &horizon, err);
+        rc = read_stable_seq(pg, &horizon, err);
     if (rc < 0 || limit == 0 || clamp(after) >= horizon)
         return rc;
     rv__pg_add_int(&pg->params, clamp(after));
@@ -527,7 +527,7 @@ int rv__pg_logs(struct rv__store *store, const struct rv__store_log_query *query
     int64_t horizon = 0, page = 0;
     int rc = enter(store, &pg, err);
     if (rc == RV_OK && all)
-        rc = read_horizon(pg, &horizon, err);
+        rc = read_stable_seq(pg, &horizon, err);
     while (rc == RV_OK && logs.left > 0 && (int64_t)logs.in_page == page) {
         page = rv__str_none(query->text) && rv__str_none(query->path) && query->attempt == 0 &&
                        logs.left < PAGE_ROWS
@@ -585,7 +585,7 @@ int rv__pg_usage(struct rv__store *store, struct rv__store_usage *ret, rv_error 
     int64_t horizon = 0;
     int rc = enter(store, &pg, err);
     if (rc == RV_OK)
-        rc = read_horizon(pg, &horizon, err);
+        rc = read_stable_seq(pg, &horizon, err);
     if (rc < 0)
         return rc;
     rv__pg_add_int(&pg->params, horizon);

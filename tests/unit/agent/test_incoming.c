@@ -25,7 +25,7 @@ static int read_pieces(const char *provider, const char *body, size_t piece, str
 {
     struct rv__incoming *stream = NULL;
     struct rv__arena arena;
-    struct rv__spoken said;
+    struct rv__model_answer said;
     rv_error err = { .message = "" };
     size_t len = strlen(body), told = 0;
     rv__arena_init(&arena, SIZE_MAX);

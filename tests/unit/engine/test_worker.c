@@ -1,5 +1,5 @@
 /* test_worker.c: rv_worker_…: a worker against a real engine, by the socket beside the store and by TCP. For
- * src/work/worker.c, src/work/away.c and src/engine/remote.c. */
+ * src/work/worker.c, src/work/remote_ctx.c and src/engine/remote.c. */
 #include "unit/engine/rig.h"
 
 #include <pthread.h>

@@ -577,9 +577,9 @@ static void set_heart(void *arg)
 /* On the loop, whose it is. */
 static void beat_every(struct fixture *fx, int64_t heartbeat_ms, int64_t grace_ms)
 {
-    struct rv__workshop *shop = &fx->rig->engine->shop;
-    struct heart heart = { (struct rv__workers *)shop->workers, heartbeat_ms, grace_ms };
-    rv__wires_run(shop->wires, set_heart, &heart);
+    struct rv__services *services = &fx->rig->engine->services;
+    struct heart heart = { (struct rv__workers *)services->workers, heartbeat_ms, grace_ms };
+    rv__wires_run(services->wires, set_heart, &heart);
 }
 
 /* Connected, whatever the heart, and offering this; NULL: nothing. */

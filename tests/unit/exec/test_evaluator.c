@@ -1,4 +1,4 @@
-/* test_evaluator.c: expressions in processes of their own: src/exec/evaluator.c, talk.c, and src/jq behind
+/* test_evaluator.c: expressions in processes of their own: src/exec/evaluator.c, eval_process.c, and src/jq behind
  * them. */
 #include "unit/test.h"
 

@@ -18,7 +18,7 @@ struct piece {
 
 static struct piece pieces[PIECES]; /* static: a failed assertion jumps out of the function */
 static struct rv__executor *executor;
-static struct rv__hand *hand;
+static struct rv__manual *hand;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int ended, running, most;
@@ -100,7 +100,7 @@ static int teardown(void **state)
 {
     (void)state;
     rv__executor_free(executor);
-    rv__hand_free(hand);
+    rv__manual_free(hand);
     executor = NULL;
     hand = NULL;
     for (int i = 0; i < PIECES; i++)
@@ -119,8 +119,8 @@ static void open_threads(void)
 
 static void open_hand(void)
 {
-    assert_int_equal(rv__hand_new(&hand, NULL), RV_OK);
-    assert_int_equal(rv__hand_executor(hand, &head, &executor, NULL), RV_OK);
+    assert_int_equal(rv__manual_new(&hand, NULL), RV_OK);
+    assert_int_equal(rv__manual_executor(hand, &head, &executor, NULL), RV_OK);
     assert_int_equal(executor->credits, CREDITS);
 }
 
@@ -165,19 +165,19 @@ static void by_hand_it_begins_runs_and_is_lost_when_told(void **state)
     (void)state;
     rv__random_init(&random, 1);
     open_hand();
-    assert_int_equal(rv__hand_executor(hand, &head, &other, NULL), RV_OK);
+    assert_int_equal(rv__manual_executor(hand, &head, &other, NULL), RV_OK);
     start(0, 20);
     assert_int_equal(ended, 0);
-    assert_false(rv__hand_lose(other, &random, &died)); /* none of it is that one's */
+    assert_false(rv__manual_lose(other, &random, &died)); /* none of it is that one's */
     int began = 0;
     for (int i = 0; i < 20; i++)
-        began += rv__hand_begin(hand, &random);
+        began += rv__manual_begin(hand, &random);
     assert_in_range(began, 2, 19);
     for (int i = 0; i < 10; i++)
-        assert_true(rv__hand_lose(executor, &random, &died));
-    while (rv__hand_run(hand, &random))
+        assert_true(rv__manual_lose(executor, &random, &died));
+    while (rv__manual_run(hand, &random))
         ;
-    assert_false(rv__hand_lies(hand));
+    assert_false(rv__manual_lies(hand));
     assert_int_equal(ended, 20);
     int ran_and_lost = 0;
     for (int i = 0; i < 20; i++) {
@@ -196,9 +196,9 @@ static void what_is_taken_from_a_hand_is_forgotten(void **state)
     (void)state;
     open_hand();
     start(0, 2);
-    assert_non_null(rv__hand_take(hand));
-    assert_non_null(rv__hand_take(hand));
-    assert_null(rv__hand_take(hand));
+    assert_non_null(rv__manual_take(hand));
+    assert_non_null(rv__manual_take(hand));
+    assert_null(rv__manual_take(hand));
     assert_int_equal(ended, 0);
 }
 
@@ -209,8 +209,8 @@ static void no_memory_means_no_executor(void **state)
     TORTURE(rc, rv__threads_new(&head, CREDITS, &executor, NULL), assert_null(executor));
     rv__executor_free(executor);
     executor = NULL;
-    TORTURE(rc, rv__hand_new(&hand, NULL), assert_null(hand));
-    TORTURE(rc, rv__hand_executor(hand, &head, &executor, NULL), assert_null(executor));
+    TORTURE(rc, rv__manual_new(&hand, NULL), assert_null(hand));
+    TORTURE(rc, rv__manual_executor(hand, &head, &executor, NULL), assert_null(executor));
 }
 
 int main(void)

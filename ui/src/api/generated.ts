@@ -685,7 +685,7 @@ export interface Problem {
   /** 409: what waits for a decision. */
   paths?: string[];
   code?: string;
-  untold?: number;
+  omitted?: number;
   runStatus?: RunStatus;
   /** Milliseconds since 1970. */
   since?: number;

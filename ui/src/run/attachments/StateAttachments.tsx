@@ -37,11 +37,11 @@ export function StateAttachments({ path }: { path: string }) {
   });
   if (!last) return null;
   const earlier = attachments.slice(-EARLIER - 1, -1);
-  const untold = attachments.length - 1 - earlier.length;
+  const omitted = attachments.length - 1 - earlier.length;
   return (
     <section aria-label="Attachments" className="attachments-of-state">
       <h3>{attachments.length > 1 ? "Attachments" : "Attachment"}</h3>
-      {untold > 0 && <p className="muted">{count(untold)} before these</p>}
+      {omitted > 0 && <p className="muted">{count(omitted)} before these</p>}
       <ol>
         {[...earlier, last].map((each) => (
           <li key={each.id}>

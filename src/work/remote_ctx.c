@@ -1,5 +1,5 @@
-/* away.c: an invocation in a process that is not the engine's: taken from its frame, shown what it asks for, answered. */
-#include "work/away.h"
+/* remote_ctx.c: an invocation in a process that is not the engine's: taken from its frame, shown what it asks for, answered. */
+#include "work/remote_ctx.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -38,12 +38,12 @@ int rv__slots_text(struct rv__slots *slots, struct rv__str json, struct rv__str 
     return RV_OK;
 }
 
-int rv__away_value(struct rv__away *away, const struct rv__frame *frame, struct rv__slots *slots,
-                   struct rv__shown *shown)
+int rv__remote_ctx_value(struct rv__remote_ctx *remote, const struct rv__frame *frame,
+                         struct rv__slots *slots, struct rv__shown *shown)
 {
     enum { JSON, SLOT, ALIAS, STATUS, STATE, ERROR, KEYS };
     static const char *const keys[] = { "json", "slot", "alias", "status", "state", "error" };
-    struct rv__arena *arena = &away->ctx.arena;
+    struct rv__arena *arena = &remote->ctx.arena;
     struct rv__str has[KEYS], status;
     rv__frame_members(frame, keys, has, KEYS);
     int rc = rv__slots_text(slots, has[JSON], has[SLOT], &shown->json);
@@ -60,30 +60,30 @@ int rv__away_value(struct rv__away *away, const struct rv__frame *frame, struct 
     return RV_OK;
 }
 
-void rv__away_put_get(const struct rv__away *away, const struct rv__shown *shown,
-                      struct rv__buf *out)
+void rv__remote_ctx_put_get(const struct rv__remote_ctx *remote, const struct rv__shown *shown,
+                            struct rv__buf *out)
 {
     size_t start = rv__wire_begin(out, FRAME_GET);
-    rv__wire_text(out, "id", rv__str(away->id));
+    rv__wire_text(out, "id", rv__str(remote->id));
     rv__wire_text(out, "part", rv__str(rv__part_names[shown->part]));
     if (!rv__str_none(shown->alias))
         rv__wire_text(out, "alias", shown->alias);
     rv__wire_end(out, start);
 }
 
-int rv__away_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
-                 struct rv__seen *ret)
+int rv__remote_ctx_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct rv__buf *room,
+                       struct rv__seen *ret)
 {
-    struct rv__away *away = (struct rv__away *)ctx;
-    struct rv__str given = part == PART_INPUT  ? away->input
-                           : part == PART_ITEM ? away->item
+    struct rv__remote_ctx *remote = (struct rv__remote_ctx *)ctx;
+    struct rv__str given = part == PART_INPUT  ? remote->input
+                           : part == PART_ITEM ? remote->item
                                                : (struct rv__str){ NULL, 0 };
     (void)room;
     if (!rv__str_none(given)) {
         ret->json = given;
         return RV_OK;
     }
-    struct rv__shown *shown = away->shown;
+    struct rv__shown *shown = remote->shown;
     while (shown != NULL && (shown->part != part || !rv__str_eq(shown->alias, alias)))
         shown = shown->next;
     if (shown == NULL) {
@@ -91,11 +91,11 @@ int rv__away_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct r
         if (shown == NULL || rv__str_copy(&ctx->arena, alias, &shown->alias) < 0)
             return RV_ENOMEM;
         shown->part = part;
-        int rc = away->fetch(away, shown);
+        int rc = remote->fetch(remote, shown);
         if (rc < 0)
             return rc;
-        shown->next = away->shown;
-        away->shown = shown;
+        shown->next = remote->shown;
+        remote->shown = shown;
     }
     if (shown->json == NULL)
         return RV_ENOTFOUND;
@@ -104,17 +104,17 @@ int rv__away_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, struct r
     return RV_OK;
 }
 
-const char *rv__away_who(rv_ctx *ctx, enum rv__who who)
+const char *rv__remote_ctx_who(rv_ctx *ctx, enum rv__who who)
 {
-    const char *text = ((struct rv__away *)ctx)->who[who];
+    const char *text = ((struct rv__remote_ctx *)ctx)->who[who];
     return text != NULL ? text : "";
 }
 
-void rv__away_put_log(const struct rv__away *away, int level, struct rv__str message,
-                      struct rv__str metadata, struct rv__buf *out)
+void rv__remote_ctx_put_log(const struct rv__remote_ctx *remote, int level, struct rv__str message,
+                            struct rv__str metadata, struct rv__buf *out)
 {
     size_t start = rv__wire_begin(out, FRAME_LOG);
-    rv__wire_text(out, "id", rv__str(away->id));
+    rv__wire_text(out, "id", rv__str(remote->id));
     rv__wire_int(out, "at", rv__wall_ms(rv__clock_real()));
     rv__wire_int(out, "level", level);
     rv__wire_text(out, "message", message);
@@ -125,16 +125,16 @@ void rv__away_put_log(const struct rv__away *away, int level, struct rv__str mes
 
 /* ---------------------------------------------------------------------------------- taking --- */
 
-static const char *text_member(struct rv__away *away, struct rv__str value)
+static const char *text_member(struct rv__remote_ctx *remote, struct rv__str value)
 {
     struct rv__str text;
     if (rv__str_none(value) || rv__json_type(value) != RV__JSON_STRING ||
-        rv__json_string(value, &away->ctx.arena, &text) < 0)
+        rv__json_string(value, &remote->ctx.arena, &text) < 0)
         return NULL;
-    return rv__arena_dup(&away->ctx.arena, text.at, text.len);
+    return rv__arena_dup(&remote->ctx.arena, text.at, text.len);
 }
 
-static void take_run(struct rv__away *away, struct rv__str run)
+static void take_run(struct rv__remote_ctx *remote, struct rv__str run)
 {
     static const char *const keys[] = { "runId", "workflowName", "stepName",
                                         "path",  "executionId",  "idempotencyKey" };
@@ -142,22 +142,22 @@ static void take_run(struct rv__away *away, struct rv__str run)
     int64_t attempt = 1;
     for (int who = WHO_RUN; who <= WHO_KEY; who++) {
         bool there = !rv__str_none(run) && rv__json_get(run, keys[who], &value);
-        away->who[who] = there ? text_member(away, value) : NULL;
+        remote->who[who] = there ? text_member(remote, value) : NULL;
     }
     if (!rv__str_none(run) && rv__json_get(run, "attempt", &value))
         (void)rv__json_int(value, &attempt); /* not one: the first */
-    away->ctx.attempt = (int)attempt;
+    remote->ctx.attempt = (int)attempt;
 }
 
-int rv__away_take(struct rv__away *away, const struct rv__frame *read, struct rv__slots *slots,
-                  const struct rv__source *source)
+int rv__remote_ctx_take(struct rv__remote_ctx *remote, const struct rv__frame *read,
+                        struct rv__slots *slots, const struct rv__source *source)
 {
     enum { ID, FUNCTION, WORKFLOW, RUN, INDEX, CONDITION, HANDLES, INPUT, INPUT_SLOT, ITEM, KEYS };
     static const char *const keys[] = { "id",        "function", "workflow", "run",       "index",
                                         "condition", "handles",  "input",    "inputSlot", "item" };
     struct rv__str has[KEYS];
     struct rv__frame frame = *read;
-    struct rv_ctx *ctx = &away->ctx;
+    struct rv_ctx *ctx = &remote->ctx;
     *ctx = (struct rv_ctx){ .source = source, .loop_index = -1, .outcome = MSG_DONE };
     rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by what the step asks for */
     rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
@@ -165,37 +165,38 @@ int rv__away_take(struct rv__away *away, const struct rv__frame *read, struct rv
     if (ctx->work.token == NULL || rv__str_copy(&ctx->arena, read->json, &frame.json) < 0)
         return RV_ENOMEM;
     rv__frame_members(&frame, keys, has, KEYS);
-    const char *function = text_member(away, has[FUNCTION]);
-    const char *workflow = text_member(away, has[WORKFLOW]);
-    away->id = text_member(away, has[ID]);
-    away->function = rv__str(function != NULL ? function : "");
-    away->workflow = rv__str(workflow != NULL ? workflow : "");
-    away->input = has[INPUT];
-    away->item = has[ITEM];
-    away->shown = NULL;
-    away->slot_input = NULL;
+    const char *function = text_member(remote, has[FUNCTION]);
+    const char *workflow = text_member(remote, has[WORKFLOW]);
+    remote->id = text_member(remote, has[ID]);
+    remote->function = rv__str(function != NULL ? function : "");
+    remote->workflow = rv__str(workflow != NULL ? workflow : "");
+    remote->input = has[INPUT];
+    remote->item = has[ITEM];
+    remote->shown = NULL;
+    remote->slot_input = NULL;
     ctx->eval = rv__str_none(has[CONDITION]) ? -1 : 0;
-    ctx->handles = text_member(away, has[HANDLES]);
+    ctx->handles = text_member(remote, has[HANDLES]);
     if (!rv__str_none(has[INDEX]))
         (void)rv__json_int(has[INDEX], &ctx->loop_index); /* not one: none */
-    take_run(away, has[RUN]);
+    take_run(remote, has[RUN]);
     int rc = RV_OK;
     if (!rv__str_none(has[INPUT_SLOT]))
-        rc = rv__slots_text(slots, (struct rv__str){ NULL, 0 }, has[INPUT_SLOT], &away->slot_input);
-    if (rc == RV_OK && away->slot_input != NULL)
-        away->input = rv__blob_str(away->slot_input);
-    return rc == RV_OK && away->id == NULL ? RV_EPARSE : rc;
+        rc = rv__slots_text(slots, (struct rv__str){ NULL, 0 }, has[INPUT_SLOT],
+                            &remote->slot_input);
+    if (rc == RV_OK && remote->slot_input != NULL)
+        remote->input = rv__blob_str(remote->slot_input);
+    return rc == RV_OK && remote->id == NULL ? RV_EPARSE : rc;
 }
 
-void rv__away_done(struct rv__away *away)
+void rv__remote_ctx_done(struct rv__remote_ctx *remote)
 {
-    for (struct rv__shown *shown = away->shown; shown != NULL; shown = shown->next)
+    for (struct rv__shown *shown = remote->shown; shown != NULL; shown = shown->next)
         rv__blob_unref(shown->json);
-    away->shown = NULL;
-    rv__blob_unref(away->slot_input);
-    away->slot_input = NULL;
-    rv__ctx_done(&away->ctx);
-    away->ctx.work.token = NULL;
+    remote->shown = NULL;
+    rv__blob_unref(remote->slot_input);
+    remote->slot_input = NULL;
+    rv__ctx_done(&remote->ctx);
+    remote->ctx.work.token = NULL;
 }
 
 /* ---------------------------------------------------------------------------------- running --- */
@@ -206,18 +207,19 @@ static int run_fn(void *ctx)
     return 0;
 }
 
-void rv__away_run(struct rv__away *away)
+void rv__remote_ctx_run(struct rv__remote_ctx *remote)
 {
     rv_error err;
-    if (away->ctx.fn == NULL)
-        rv_fail(&away->ctx, "there is no function '%.*s' in this process", RV__ARG(away->function));
-    else if (rv__panic_guard(run_fn, &away->ctx, &err) < 0)
-        rv__ctx_failed(&away->ctx, &err);
+    if (remote->ctx.fn == NULL)
+        rv_fail(&remote->ctx, "there is no function '%.*s' in this process",
+                RV__ARG(remote->function));
+    else if (rv__panic_guard(run_fn, &remote->ctx, &err) < 0)
+        rv__ctx_failed(&remote->ctx, &err);
 }
 
-static void put_state(const struct rv__away *away, struct rv__buf *out)
+static void put_state(const struct rv__remote_ctx *remote, struct rv__buf *out)
 {
-    const struct rv__buf *state = &away->ctx.state_members;
+    const struct rv__buf *state = &remote->ctx.state_members;
     if (state->len == 0 || state->rc != RV_OK)
         return;
     rv__buf_text(out, ",\"state\":{");
@@ -225,14 +227,14 @@ static void put_state(const struct rv__away *away, struct rv__buf *out)
     rv__buf_char(out, '}');
 }
 
-static void put_answer(const struct rv__away *away, struct rv__buf *out)
+static void put_answer(const struct rv__remote_ctx *remote, struct rv__buf *out)
 {
     static const char *const behaviors[] = { "plain", "stop", "continue", "retry" };
     static const char *const backoffs[] = { "linear", "exponential" };
-    const struct rv_ctx *ctx = &away->ctx;
+    const struct rv_ctx *ctx = &remote->ctx;
     bool failed = ctx->outcome == MSG_FAILED;
     size_t start = rv__wire_begin(out, failed ? FRAME_ERROR : FRAME_RESULT);
-    rv__wire_text(out, "id", rv__str(away->id));
+    rv__wire_text(out, "id", rv__str(remote->id));
     if (failed) {
         struct rv__str error = rv__blob_str(ctx->error);
         rv__wire_json(out, "error",
@@ -247,20 +249,20 @@ static void put_answer(const struct rv__away *away, struct rv__buf *out)
     } else if (ctx->result != NULL) {
         rv__wire_json(out, "result", rv__blob_str(ctx->result));
     }
-    put_state(away, out);
+    put_state(remote, out);
     rv__wire_end(out, start);
 }
 
-void rv__away_put_answer(struct rv__away *away, struct rv__buf *out)
+void rv__remote_ctx_put_answer(struct rv__remote_ctx *remote, struct rv__buf *out)
 {
-    put_answer(away, out);
-    if (out->rc != RV_ETOOBIG || away->ctx.outcome == MSG_FAILED)
+    put_answer(remote, out);
+    if (out->rc != RV_ETOOBIG || remote->ctx.outcome == MSG_FAILED)
         return;
     /* as one that is too long anywhere else */
-    size_t bytes = away->ctx.result != NULL ? away->ctx.result->len : 0;
+    size_t bytes = remote->ctx.result != NULL ? remote->ctx.result->len : 0;
     rv__buf_reset(out);
-    rv_fail(&away->ctx,
+    rv_fail(&remote->ctx,
             "the result has %zu bytes, and with its state more than the %d that are allowed", bytes,
             RV__FRAME_MAX);
-    put_answer(away, out);
+    put_answer(remote, out);
 }

@@ -1,9 +1,9 @@
-/* talk.c: what the protocols share: talks out, replies in. */
+/* model_request.c: what the protocols share: talks out, replies in. */
 #include "agent/protocol.h"
 
 #include "base/error.h"
 
-void rv__talk_text(struct rv__buf *out, const char *key, struct rv__str text)
+void rv__model_request_text(struct rv__buf *out, const char *key, struct rv__str text)
 {
     if (rv__str_none(text))
         return;
@@ -11,27 +11,28 @@ void rv__talk_text(struct rv__buf *out, const char *key, struct rv__str text)
     rv__buf_json_str(out, text);
 }
 
-void rv__talk_system(struct rv__buf *out, const char *key, const struct rv__talk *talk, bool words)
+void rv__model_request_system(struct rv__buf *out, const char *key,
+                              const struct rv__model_request *request, bool words)
 {
     struct rv__buf text;
-    if (rv__str_none(talk->system) && !words)
+    if (rv__str_none(request->system) && !words)
         return;
     rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the two */
-    rv__buf_str(&text, talk->system);
+    rv__buf_str(&text, request->system);
     if (words) {
         rv__buf_text(&text, text.len > 0 ? "\n\n" : "");
         rv__buf_text(&text, "Answer with one JSON value and nothing else: no words around it, no "
                             "code fence. It must fit this JSON Schema: ");
-        rv__buf_str(&text, talk->schema);
+        rv__buf_str(&text, request->schema);
     }
-    rv__talk_text(out, key, rv__buf_view(&text));
+    rv__model_request_text(out, key, rv__buf_view(&text));
     if (text.rc < 0)
         out->rc = text.rc;
     rv__buf_done(&text);
 }
 
-void rv__talk_tools(struct rv__buf *out, struct rv__str tools, const char *open,
-                    const char *schema_key, const char *close)
+void rv__model_request_tools(struct rv__buf *out, struct rv__str tools, const char *open,
+                             const char *schema_key, const char *close)
 {
     struct rv__json_iter it;
     struct rv__str tool, value;
@@ -61,8 +62,8 @@ bool rv__json_is(struct rv__str json, enum rv__json_type type)
     return json.len > 0 && rv__json_type(json) == type;
 }
 
-int rv__spoken_text(struct rv__str object, const char *key, struct rv__arena *arena,
-                    struct rv__str *ret, rv_error *err)
+int rv__model_answer_text(struct rv__str object, const char *key, struct rv__arena *arena,
+                          struct rv__str *ret, rv_error *err)
 {
     struct rv__str value;
     *ret = (struct rv__str){ NULL, 0 };
@@ -71,15 +72,15 @@ int rv__spoken_text(struct rv__str object, const char *key, struct rv__arena *ar
     return rv__json_string(value, arena, ret) == RV_ENOMEM ? rv__nomem(err) : RV_OK;
 }
 
-int64_t rv__spoken_count(struct rv__str object, const char *key)
+int64_t rv__model_answer_count(struct rv__str object, const char *key)
 {
     struct rv__str value;
     int64_t n = 0;
     return rv__json_get(object, key, &value) && rv__json_int(value, &n) == RV_OK && n > 0 ? n : 0;
 }
 
-void rv__spoken_call(struct rv__buf *calls, struct rv__str id, struct rv__str name,
-                     struct rv__str arguments)
+void rv__model_answer_call(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                           struct rv__str arguments)
 {
     rv__buf_text(calls, calls->len == 0 ? "[{\"id\":" : ",{\"id\":");
     rv__buf_str(calls, id);
@@ -90,27 +91,27 @@ void rv__spoken_call(struct rv__buf *calls, struct rv__str id, struct rv__str na
     rv__buf_char(calls, '}');
 }
 
-void rv__spoken_call_text(struct rv__buf *calls, struct rv__str id, struct rv__str name,
-                          struct rv__str text)
+void rv__model_answer_call_text(struct rv__buf *calls, struct rv__str id, struct rv__str name,
+                                struct rv__str text)
 {
     struct rv__str json = { NULL, 0 };
     struct rv__buf quoted;
     if (text.len == 0)
         text = rv__str("{}");
     if (rv__json_check(text, RV__JSON_VALUE_DEPTH, &json, NULL) == RV_OK) {
-        rv__spoken_call(calls, id, name, json);
+        rv__model_answer_call(calls, id, name, json);
         return;
     }
     rv__buf_init(&quoted, SIZE_MAX / 8); /* bounded by the answer */
     rv__buf_json_str(&quoted, text);
-    rv__spoken_call(calls, id, name, rv__buf_view(&quoted));
+    rv__model_answer_call(calls, id, name, rv__buf_view(&quoted));
     if (quoted.rc < 0)
         calls->rc = quoted.rc;
     rv__buf_done(&quoted);
 }
 
-int rv__spoken_calls(struct rv__buf *calls, struct rv__arena *arena, struct rv__spoken *ret,
-                     rv_error *err)
+int rv__model_answer_calls(struct rv__buf *calls, struct rv__arena *arena,
+                           struct rv__model_answer *ret, rv_error *err)
 {
     if (calls->len == 0 && calls->rc == RV_OK)
         return RV_OK;

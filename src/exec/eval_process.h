@@ -1,10 +1,10 @@
-/* talk.h: one evaluator process, and the messages between it and us. Inside exec/ only.
+/* eval_process.h: one evaluator process, and the messages between it and us. Inside exec/ only.
  *
  *   down ──start──▶ up ──hello──▶ greeted ──▶ down: it died, or we ended it
  *
  * Questions are sent in order and answered in order, so the unanswered ones are a queue. Thread: the evaluator's. */
-#ifndef RV_EXEC_TALK_H
-#define RV_EXEC_TALK_H
+#ifndef RV_EXEC_EVAL_PROCESS_H
+#define RV_EXEC_EVAL_PROCESS_H
 
 #include "exec/launch.h"
 #include "exec/lines.h"
@@ -20,7 +20,7 @@ struct rv__evaluation *rv__evaluations_take(struct rv__evaluations *list); /* NU
 /* Move all of `from` to the front of `list`. */
 void rv__evaluations_return(struct rv__evaluations *list, struct rv__evaluations *from);
 
-struct rv__talk {
+struct rv__eval_process {
     struct rv__expr_sender sender; /* first: how its process gets values and programs */
     bool up, greeted;
     bool alone; /* nothing may be added to the question under way */
@@ -36,33 +36,34 @@ struct rv__talk {
     bool no_memory;         /* it printed that it has no memory */
 };
 
-void rv__talk_init(struct rv__talk *talk);
+void rv__eval_process_init(struct rv__eval_process *process);
 
 /* Start its process. Errors: RV_ESYS, RV_ENOMEM. Thread: one that lives as long as the process. */
-int rv__talk_start(struct rv__talk *talk, const char *program, uint64_t memory_bytes,
-                   rv_error *err);
+int rv__eval_process_start(struct rv__eval_process *process, const char *program,
+                           uint64_t memory_bytes, rv_error *err);
 
 /* Append a question to `out`; its evaluation is then in `asked`. `question`: a buffer, reused.
  * RV_ECLOSED: no memory, and the connection is unusable: end the process.
  * RV_EBUSY: not `quickly` (expr.h).
  * Other errors: it cannot be asked, and nothing was done. */
-int rv__talk_ask(struct rv__talk *talk, struct rv__evaluation *evaluation,
-                 struct rv__expr_texts *texts, bool quickly, struct rv__buf *question,
-                 rv_error *err);
+int rv__eval_process_ask(struct rv__eval_process *process, struct rv__evaluation *evaluation,
+                         struct rv__expr_texts *texts, bool quickly, struct rv__buf *question,
+                         rv_error *err);
 
 /* Send what can be sent now. RV_ECLOSED: the process has closed the connection. */
-int rv__talk_send(struct rv__talk *talk);
+int rv__eval_process_send(struct rv__eval_process *process);
 
 /* Read what has arrived. 1: something; 0: nothing; RV_ECLOSED: the process has ended; RV_ENOMEM. */
-int rv__talk_read(struct rv__talk *talk);
+int rv__eval_process_read(struct rv__eval_process *process);
 
 /* The next frame of the bytes read. 1: the answer to *ret, which is removed from `asked`; 0: no whole frame;
  * RV_EPARSE: a frame that is not allowed, and *err says which. */
-int rv__talk_next(struct rv__talk *talk, struct rv__frame *frame, struct rv__evaluation **ret,
-                  rv_error *err);
+int rv__eval_process_next(struct rv__eval_process *process, struct rv__frame *frame,
+                          struct rv__evaluation **ret, rv_error *err);
 
 /* End the process; take the evaluations out of `asked` before. Returns the status as of waitpid(); `how`: a
  * sentence. */
-int rv__talk_end(struct rv__talk *talk, int64_t patience_ms, char *how, size_t size);
+int rv__eval_process_end(struct rv__eval_process *process, int64_t patience_ms, char *how,
+                         size_t size);
 
 #endif
