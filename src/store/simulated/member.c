@@ -220,11 +220,14 @@ static int commit_unheard(struct rv__sim_member *member, struct rv__store_write 
 {
     struct rv__sim_outcome *before = rv__zalloc(count, sizeof *before);
     member->unheard = rv__zalloc(count, sizeof *member->unheard);
-    int rc = before == NULL || member->unheard == NULL ? rv__nomem(err) : RV_OK;
-    for (size_t i = 0; i < count && rc == RV_OK; i++)
+    if (before == NULL || member->unheard == NULL) {
+        rv__free(before);
+        forget_unheard(member);
+        return rv__nomem(err);
+    }
+    for (size_t i = 0; i < count; i++)
         before[i] = (struct rv__sim_outcome){ .seq = writes[i].seq, .number = writes[i].number };
-    if (rc == RV_OK)
-        rc = rv__sim_commit(member->sim, member, writes, count, err);
+    int rc = rv__sim_commit(member->sim, member, writes, count, err);
     if (rc == RV_OK) {
         rc = keep_unheard(member, writes, count, err);
         hide(writes, before, count);
