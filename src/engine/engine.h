@@ -302,8 +302,9 @@ struct rv__membership {
     bool seeks_own; /* the answer of a claim was lost: we may own runs that are not in memory */
     int64_t renew_ms, look_ms, feed_ms; /* next time of each (monotonic) */
     uint64_t generation;                /* of the registry at the last scan */
-    int64_t fair_ms,
-        gifts_ms; /* when it looks next whether it has its share; until when others may give it runs */
+    int64_t fair_ms;                    /* next time to check that it has its share of the runs */
+    int64_t gifts_ms; /* next time to look for runs that others gave it; 0: it has asked for none */
+    int64_t soon_ms;  /* until then they are likely to come */
     bool
         anew; /* since then it changed: those that were given up for want of a function are looked at again */
     struct rv__member_counts {

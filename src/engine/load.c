@@ -782,6 +782,7 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         load->retry_ms = now_ms + RETRY_MS;
         if (!RV__BUG(404))
             seek_own(e, scan); /* some of them may be ours */
+        rv__member_shared(e, scan->asked_share);
         scan_free(scan);
         return;
     }

@@ -24,8 +24,8 @@ enum {
     OFFICE_MS = 500, /* looks without being called */
     ANSWER_LOOK_MS = 20,
     KEPT_MS = 500,    /* a run with a nearer timer is not given up */
-    FAIR_MS = 5000,   /* looks whether it has its share of the runs */
-    GIFTS_MS = 3000,  /* looks for runs that it was given, after it asked */
+    FAIR_MS = 5000,   /* looks whether it has its share of the runs, and for late gifts */
+    GIFTS_MS = 3000,  /* after it asked: looks every time for runs that it was given */
     SHARE_MOST = 256, /* runs asked for at once */
 };
 
@@ -120,7 +120,8 @@ static void begin_anew(rv_engine *e)
     e->life++;
     rv__engine_forget_runs(e);
     atomic_store(&m->id, e->store->ops->member(e->store));
-    m->fenced = m->rejoined = m->seeks_own = false;
+    m->fenced = m->rejoined = m->seeks_own = m->seeks_gifts = false;
+    m->gifts_ms = 0; /* it has asked for nothing, as the one that it is now */
     m->renew_ms = rv__mono_ms(e->clock) + m->lease_ms / 3;
     rv__recover(e);
 }
@@ -149,7 +150,10 @@ void rv__member_tick(rv_engine *e)
         m->anew |= m->generation != e->registry->generation;
         m->generation = e->registry->generation;
         m->look_ms = now_ms + LOOK_MS;
-        m->seeks_gifts = now_ms < m->gifts_ms;
+        if (m->gifts_ms != 0 && now_ms >= m->gifts_ms) {
+            m->seeks_gifts = true;
+            m->gifts_ms = now_ms + (now_ms < m->soon_ms ? LOOK_MS : FAIR_MS);
+        }
     }
     if (now_ms >= m->feed_ms) {
         rv__feed_look(e->reading);
@@ -301,9 +305,10 @@ int rv__member_seek_share(struct rv__store *aide, const struct rv__store_claim *
     rv__buf_char(&request, ']');
     rv__wire_end(&request, start);
     rc = rv__buf_err(&request, err);
-    if (rc == RV_OK) /* the answer is not waited for: the runs come, or do not */
+    if (rc == RV_OK) { /* the answer is not waited for: the runs come, or do not */
         rc = aide->ops->ask(aide, shares.richest, rv__buf_view(&request), &id, err);
-    *ret_asked = rc == RV_OK;
+        *ret_asked = rc == RV_OK || rc == RV_ESTORE; /* it may have come there all the same */
+    }
     rv__buf_done(&request);
     return rc == RV_ECLOSED ? RV_OK : rc;
 }
@@ -323,10 +328,13 @@ bool rv__member_wants_share(rv_engine *e)
     return true;
 }
 
+/* How late a gift comes nobody knows: once it has asked, it looks for them as long as it is a member. */
 void rv__member_shared(rv_engine *e, bool asked)
 {
-    if (asked)
-        e->member.gifts_ms = rv__mono_ms(e->clock) + GIFTS_MS;
+    if (!asked)
+        return;
+    e->member.gifts_ms = rv__mono_ms(e->clock);
+    e->member.soon_ms = e->member.gifts_ms + GIFTS_MS;
 }
 
 struct sharing {
@@ -540,7 +548,8 @@ int rv__member_open(rv_engine *e, rv_error *err)
     struct rv__store *store = e->store;
     pthread_mutex_init(&m->lock, NULL); /* on Linux it cannot fail */
     m->on = true;
-    m->fenced = m->renewing = m->rejoining = m->rejoined = m->seeks_own = false;
+    m->fenced = m->renewing = m->rejoining = m->rejoined = m->seeks_own = m->seeks_gifts = false;
+    m->gifts_ms = 0;
     atomic_store(&m->id, store->ops->member(store));
     int rc = store->ops->aide(store, &e->loader, err);
     if (rc == RV_OK)
