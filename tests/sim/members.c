@@ -19,13 +19,15 @@
 
 enum {
     MEMBERS_MOST = 4,
-    BOUND_MS = 2000,  /* after its lease a run is somebody's again */
-    DEEP = 3,         /* calls inside of calls */
-    STEPS = 200000,   /* of one world: more is no end */
+    BOUND_MS = 2000, /* after its lease a run is somebody's again */
+    GIFT_MS = 8000, /* a run that it was given is found by a member: it looks every 5 s, at least */
+    DEEP = 3,       /* calls inside of calls */
+    STEPS = 200000, /* of one world: more is no end */
     STANDS_MOST = 3,  /* leases that a member stands still, at most */
     SKEW_MS = 300000, /* that clocks differ, at most */
 };
 #define CROWD_EPOCH INT64_C(1767225600000)
+#define NEVER_MS    (INT64_MAX / 2)
 
 struct member {
     rv_engine *engine; /* NULL: it is not there */
@@ -54,7 +56,7 @@ struct crowd {
     unsigned late_one_in;
     unsigned stall_one_in; /* turns: who is in a call stands still in the midst of it; 0 = never */
     unsigned unheard_one_in; /* commits whose answers are lost; 0 = never */
-    bool skewed, one_place;
+    bool skewed, one_place, shares;
     uint64_t steps;
     struct gave *gave;
     size_t gave_count, gave_cap;
@@ -83,6 +85,14 @@ static int find(const struct crowd *crowd, const rv_engine *engine)
         if (crowd->members[i].engine == engine)
             return i;
     abort();
+}
+
+static struct member *member_of(struct crowd *crowd, int64_t slot)
+{
+    for (int i = 0; i < crowd->count; i++)
+        if (crowd->members[i].engine != NULL && rv__member_id(crowd->members[i].engine) == slot)
+            return &crowd->members[i];
+    return NULL;
 }
 
 static bool is_up(const struct member *m)
@@ -165,12 +175,38 @@ static void check_orphans(struct shell *s)
     }
 }
 
+/* Who was given a run and has not found it yet; NULL: nobody. */
+static const struct member *given_to(struct shell *s, const struct run *run)
+{
+    struct rv__str id = rv__str(run->id);
+    bool given = run->began && rv__sim_given(&s->world.store, id);
+    const struct member *m = given ? member_of(s->crowd, rv__sim_owner(&s->world.store, id)) : NULL;
+    return m != NULL && rv__run_find(m->engine, run->id) == NULL ? m : NULL;
+}
+
+/* A run that was given to a member is found by it, however late it comes. */
+static void check_gifts(struct shell *s)
+{
+    int64_t now_ms = s->crowd->now_ms;
+    for (struct run *run = s->world.runs; run != NULL; run = run->next) {
+        const struct member *m = given_to(s, run);
+        run->untimely |= m != NULL;
+        if (m == NULL || !is_up(m) || !is_member(s, m) || m->well_ms > run->gift_ms)
+            run->gift_ms = m == NULL ? 0 : now_ms;
+        else if (now_ms - run->gift_ms > GIFT_MS)
+            judge_fail(&s->world, run, "gift",
+                       "it was given to member %lld, which does not find it for %lld ms",
+                       (long long)rv__member_id(m->engine), (long long)(now_ms - run->gift_ms));
+    }
+}
+
 static void pass(struct shell *s, int64_t ms)
 {
     struct crowd *crowd = s->crowd;
     crowd->now_ms += ms;
     s->world.store.now_ms = crowd->now_ms;
     check_orphans(s);
+    check_gifts(s);
 }
 
 /* Does everybody only look every so often? Then *ret_ms is when one of them has more to do; INT64_MAX: never. */
@@ -197,7 +233,7 @@ static bool is_idle(struct shell *s, int64_t *ret_ms)
             *ret_ms = due_ms;
     }
     for (const struct run *run = s->world.runs; run != NULL; run = run->next)
-        if (run->began && rv__sim_orphaned(sim, rv__str(run->id)))
+        if (run->began && (rv__sim_orphaned(sim, rv__str(run->id)) || given_to(s, run) != NULL))
             return false;
     (void)rv__store_next_wake(&sim->store, INT64_MIN, &wake_ms, NULL); /* it is memory */
     return rv__sim_lives(sim) == here && rv__sim_requests(sim) == 0 &&
@@ -212,9 +248,13 @@ static void jump_all(struct shell *s, int64_t ms)
         rv_engine *e = crowd->members[i].engine;
         if (e == NULL)
             continue;
+        crowd->members[i].well_ms += ms; /* what is left of its lease stays the same */
         e->member.look_ms += ms;
         e->member.renew_ms += ms;
         e->member.feed_ms += ms;
+        e->member.fair_ms += ms;
+        e->member.soon_ms += ms;
+        e->member.gifts_ms += e->member.gifts_ms != 0 ? ms : 0;
         e->kit->office_ms += ms;
     }
     rv__sim_leases_shift(&s->world.store, ms);
@@ -243,7 +283,8 @@ static void join(struct shell *s, int i)
     if (m->engine == NULL)
         return;
     m->engine->around.await = crowd_await;
-    m->engine->member.fair_ms = INT64_MAX; /* it asks for no share: e2e/members has that */
+    if (!crowd->shares)
+        m->engine->member.fair_ms = NEVER_MS; /* it asks for a share when it joins, and not again */
     tell(s, "---- member %lld joins (process %d)", (long long)rv__member_id(m->engine), i);
     if (crowd->members[at].engine != NULL)
         use(s, at);
@@ -559,14 +600,6 @@ bool crowd_is_deep(const struct shell *s)
 
 /* -------------------------------------------------------------------------- the store's line --- */
 
-static struct member *member_of(struct crowd *crowd, int64_t slot)
-{
-    for (int i = 0; i < crowd->count; i++)
-        if (crowd->members[i].engine != NULL && rv__member_id(crowd->members[i].engine) == slot)
-            return &crowd->members[i];
-    return NULL;
-}
-
 static enum rv__sim_line line(void *arg, int64_t slot)
 {
     struct shell *s = arg;
@@ -710,6 +743,11 @@ bool crowd_busy(struct shell *s, const struct run *run)
     return false;
 }
 
+bool crowd_given(const struct shell *s, const struct run *run)
+{
+    return s->crowd != NULL && rv__sim_given(&s->world.store, rv__str(run->id));
+}
+
 bool crowd_is_punctual(const struct shell *s)
 {
     const struct crowd *c = s->crowd;
@@ -742,6 +780,7 @@ void crowd_new(struct shell *s, uint64_t seed)
     crowd->unheard_one_in = one_in(c, 2) ? 0 : (unsigned)between(c, 2, 20);
     crowd->skewed = one_in(c, 2);
     crowd->one_place = one_in(c, 2);
+    crowd->shares = mix(seed, 12) % 2 == 1;
     for (int i = 0; i < crowd->count; i++)
         crowd->members[i].disk = disk_of_member(s, crowd->lease_ms, 0);
     s->crew.most = 0;

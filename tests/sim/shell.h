@@ -142,6 +142,7 @@ void crowd_holds(struct shell *shell, struct run *run, const struct rv__run *r);
 bool crowd_owns(const struct shell *shell, const struct run *run);      /* the one at work has it */
 bool crowd_is_behind(const struct shell *shell, const struct run *run); /* and had it */
 const char *crowd_whose(struct shell *shell, const struct run *run);    /* for people */
+bool crowd_given(const struct shell *shell, const struct run *run);     /* by its last owner */
 bool crowd_busy(struct shell *shell, const struct run *run); /* somebody is about to write it */
 bool crowd_is_punctual(const struct shell *shell); /* nothing comes later than it has to */
 void crowd_over(struct shell *shell);

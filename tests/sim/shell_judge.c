@@ -399,7 +399,10 @@ static int see_run(void *arg, const struct rv__store_run *row)
     else if (!row->active && row->wake_at_ms != o->due_ms)
         judge_fail(world, o->run, "row", "it sleeps until %lld, and something is due at %lld",
                    (long long)row->wake_at_ms, (long long)o->due_ms);
-    else if (row->active && row->wake_at_ms != 0)
+    else if (row->active && crowd_given(o->shell, o->run) && row->wake_at_ms != o->due_ms)
+        judge_fail(world, o->run, "row", "it was given until %lld, and something is due at %lld",
+                   (long long)row->wake_at_ms, (long long)o->due_ms);
+    else if (row->active && row->wake_at_ms != 0 && !crowd_given(o->shell, o->run))
         judge_fail(world, o->run, "row", "it is active, and yet sleeps");
     else if (o->shell->crowd == NULL && row->wake_at_ms != 0 && !o->held &&
              !o->shell->engine->load.scanning && o->shell->engine->load.due_place.number == 0 &&

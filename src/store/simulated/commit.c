@@ -562,6 +562,7 @@ static void apply(struct rv__sim_store *sim, const struct rv__sim_member *by,
         apply_touch(&run->columns, &p->columns);
     if (by != NULL && (write->row != NULL || write->touch != NULL))
         apply_owner(sim, by, write, p);
+    run->given = write->touch != NULL && write->touch->to != 0;
     if (p->has_snapshot) {
         text_move(&run->snapshot, &p->snapshot);
         run->snapshot_seq = last;

@@ -54,6 +54,7 @@ struct rv__sim_run {
     struct text lacks; /* of one that was given up: what for; none: it was not */
     int64_t handed[8]; /* the members that gave it up since it was last written by another reason */
     size_t handed_count;
+    bool given;                 /* it was so by the last write */
     enum rv__store_orphan from; /* what became of the one before, when it was last claimed */
 };
 
