@@ -145,7 +145,7 @@ void rv__member_tick(rv_engine *e)
     }
     if (now_ms >= m->look_ms || m->generation != e->registry->generation) {
         e->load.more_active = true;
-        if (e->load.due_place.number == 0 && !RV__BUG(411))
+        if (e->load.due_place.number == 0)
             e->load.wake_ms = 1; /* others may have put runs to sleep */
         m->anew |= m->generation != e->registry->generation;
         m->generation = e->registry->generation;

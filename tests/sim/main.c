@@ -328,7 +328,6 @@ static const char *const bugs[] = {
     [408] = "a run at rest stays in the memory of its member",
     [409] = "a member that ends in order does not say so",
     [410] = "a request that nobody took is not made again",
-    [411] = "runs that others have put to sleep are not looked for",
 };
 
 /* The check that it fails; NULL: none. */

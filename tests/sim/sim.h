@@ -570,7 +570,6 @@ struct run {
     uint64_t seq;                /* with an engine: of the last journal row that was read */
     int64_t
         orphan_ms; /* with members: since when nobody has it, though it is active; 0: somebody has */
-    int64_t due_ms;  /* the same: since when it is time to wake it; 0: it is not */
     int64_t gift_ms; /* the same: since when it is somebody's who has not found it yet */
     struct wrote {   /* the same: who wrote the facts before `t` that are not older ones' */
         int64_t t, by;

@@ -672,13 +672,6 @@ int64_t rv__sim_owner(const struct rv__sim_store *sim, struct rv__str run)
     return found != NULL ? found->owner : 0;
 }
 
-int64_t rv__sim_sleeps_until(const struct rv__sim_store *sim, struct rv__str run)
-{
-    const struct rv__sim_run *found = rv__sim_find(sim, run);
-    bool rests = found != NULL && !found->columns.active && found->owner == 0;
-    return rests ? found->columns.wake_at_ms : 0;
-}
-
 bool rv__sim_given(const struct rv__sim_store *sim, struct rv__str run)
 {
     const struct rv__sim_run *found = rv__sim_find(sim, run);

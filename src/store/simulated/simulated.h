@@ -103,8 +103,6 @@ int64_t rv__sim_lease_until_ms(const struct rv__sim_store *sim, int64_t slot); /
 void rv__sim_leases_shift(struct rv__sim_store *sim, int64_t ms);
 void rv__sim_lapse(struct rv__sim_store *sim, int64_t slot); /* nobody has noticed it yet */
 int64_t rv__sim_owner(const struct rv__sim_store *sim, struct rv__str run);
-/* At rest, and nobody's: when it is to go on; 0: not by itself. */
-int64_t rv__sim_sleeps_until(const struct rv__sim_store *sim, struct rv__str run);
 /* Active, and given up or given to somebody, and not written since. */
 bool rv__sim_given(const struct rv__sim_store *sim, struct rv__str run);
 bool rv__sim_orphaned(const struct rv__sim_store *sim,
