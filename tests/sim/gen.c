@@ -230,8 +230,10 @@ static struct gen_node *make_tool(struct maker *m, const char *alias)
     m->gen->ordinals += 2;
     snprintf(tool->alias, sizeof tool->alias, "%s", alias);
     make_step(m, tool);
-    if (tool->step != STEP_DELAY && tool->step != STEP_SIGNAL && one_in(&m->chance, 2))
+    if (tool->step != STEP_DELAY && tool->step != STEP_SIGNAL && one_in(&m->chance, 2)) {
         tool->step = STEP_TOOL;
+        tool->has_input = false; /* its arguments are the model's */
+    }
     return tool;
 }
 
