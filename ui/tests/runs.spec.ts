@@ -108,14 +108,17 @@ test("rows are 36 pixels high, and Back finds the list where it was left", async
   const first = page.getByRole("row").nth(1);
   await expect(first).toBeVisible();
   expect((await first.boundingBox())!.height).toBe(36);
+  const scrolled = () => page.evaluate(() => window.scrollY);
+  // The list grows below what is shown: scroll until all of it is there, and its end is reached.
   await expect
     .poll(async () => {
       await page.mouse.wheel(0, 100_000);
-      return page.getByText("160 runs").count();
+      const end = await page.evaluate(
+        () => window.scrollY + window.innerHeight >= document.documentElement.scrollHeight - 1,
+      );
+      return end && (await page.getByText("160 runs").count()) === 1 && (await scrolled()) > 4000;
     })
-    .toBe(1);
-  const scrolled = () => page.evaluate(() => window.scrollY);
-  await expect.poll(scrolled).toBeGreaterThan(4000);
+    .toBe(true);
   const left = await scrolled();
   const last = page.getByRole("row").last().getByRole("link");
   const id = await last.textContent();
