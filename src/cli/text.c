@@ -209,6 +209,33 @@ void rv__text_failed_at(struct rv__buf *out, const char *failed_path, const char
         rv__buf_fmt(out, "%s: ", at);
 }
 
+/* A control character at `at`: how many bytes it has; 0: there is none. */
+static size_t control_at(const char *at)
+{
+    const unsigned char *byte = (const unsigned char *)at;
+    if (byte[0] == 0xc2 && byte[1] >= 0x80 && byte[1] < 0xa0)
+        return 2;
+    return (byte[0] < 0x20 || byte[0] == 0x7f) && byte[0] != '\0' ? 1 : 0;
+}
+
+/* Control characters must not reach a terminal: $'…' has escapes for them, in bash, zsh and ksh. */
+static void quote_escaped(struct rv__buf *out, const char *word)
+{
+    rv__buf_text(out, "$'");
+    while (*word != '\0') {
+        size_t control = control_at(word);
+        for (size_t i = 0; i < control; i++)
+            rv__buf_fmt(out, "\\x%02x", (unsigned char)word[i]);
+        if (control == 0) {
+            if (*word == '\'' || *word == '\\')
+                rv__buf_char(out, '\\');
+            rv__buf_char(out, *word);
+        }
+        word += control > 0 ? control : 1;
+    }
+    rv__buf_char(out, '\'');
+}
+
 void rv__text_shell(struct rv__buf *out, const char *word)
 {
     static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
@@ -217,6 +244,11 @@ void rv__text_shell(struct rv__buf *out, const char *word)
         rv__buf_text(out, word);
         return;
     }
+    for (const char *at = word; *at != '\0'; at++)
+        if (control_at(at) > 0) {
+            quote_escaped(out, word);
+            return;
+        }
     rv__buf_char(out, '\'');
     for (; *word != '\0'; word++) {
         if (*word == '\'')

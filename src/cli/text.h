@@ -35,7 +35,7 @@ void rv__text_error(struct rv__buf *out, struct rv__str json);
 /* Append "rows:iter3:node0:insert: ", for use before that message: the failed node, as far as known. */
 void rv__text_failed_at(struct rv__buf *out, const char *failed_path, const char *failed_step);
 
-/* Quote an argument for a shell. */
+/* Quote an argument for a shell. Control characters are escaped. */
 void rv__text_shell(struct rv__buf *out, const char *word);
 
 /* JSON with one line per member. It must be valid. */

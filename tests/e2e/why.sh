@@ -137,4 +137,19 @@ is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1
 like "and of one that failed the error is said" "$text" "^  f: .*'f' was to blame"
 like "and where to read on" "$text" "^  => rival logs l1 --store lost.db$"
 
+# A name may have anything in it; a terminal gets none of its control characters.
+printf 'name: odd\nsteps:\n  - it: { signal: "go\\e]0;x\\a" }\n' >odd.yaml
+"$rival" exec odd.yaml --store odd.db --run-id o1 --json >/dev/null 2>&1 &
+pid=$!
+for _ in $(seq 400); do
+    text=$("$rival" why o1 --store odd.db 2>/dev/null)
+    case $text in *"rival signal"*) break ;; esac
+    sleep 0.05
+done
+is "the command escapes them" "$(printf '%s\n' "$text" | sed -n 's/^  => //p')" "rival signal o1 \$'go\x1b]0;x\x07' --store odd.db"
+eval "\"$rival\" ${text##*=> rival }" >/dev/null
+wait $pid
+is "and sends that name when it is typed" "$?" 0
+pid=
+
 done_testing
