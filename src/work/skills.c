@@ -141,7 +141,7 @@ static int read_all(int fd, size_t most, struct rv__buf *out)
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return RV_ESTORE;
+            return RV_ESYS;
         if (out->len + (size_t)n > most)
             return RV_ETOOBIG;
         rv__buf_add(out, piece, (size_t)n);
