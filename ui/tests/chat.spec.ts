@@ -1,79 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer, type Server as HttpServer, type ServerResponse } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import path from "node:path";
-import { expect, expectAccessible, expectNoSideScroll, test as base } from "./fixture";
+import { expect, expectAccessible, expectNoSideScroll } from "./fixture";
+import { test } from "./model";
 
-/** A model that says what the test lets it say: two calls and a text, and, when told to go on, the end of its answer. */
-class Model {
-  private held: ServerResponse | undefined;
-  readonly server: HttpServer = createServer((request, response) => {
-    let text = "";
-    request.on("data", (piece: Buffer) => (text += piece.toString()));
-    request.on("end", () => this.answer(JSON.parse(text) as { messages: { role: string }[] }, response));
-  });
-
-  private answer(body: { messages: { role: string }[] }, response: ServerResponse): void {
-    response.writeHead(200, { "Content-Type": "text/event-stream" });
-    if (body.messages.some((message) => message.role === "assistant")) {
-      this.say(response, { content: "It is three, " });
-      this.held = response;
-      return;
-    }
-    this.say(response, { content: "Let me see." });
-    [
-      ["add", { a: 1, b: 2 }],
-      ["refund", { a: 40, b: 2 }],
-      ["nobody", {}],
-    ].forEach(([name, args], index) =>
-      this.say(response, {
-        tool_calls: [{ index, id: `c${index}`, type: "function", function: { name, arguments: JSON.stringify(args) } }],
-      }),
-    );
-    this.end(response, "tool_calls");
-  }
-  private say(response: ServerResponse, delta: object): void {
-    response.write(
-      `data: ${JSON.stringify({ model: "scripted-1", choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`,
-    );
-  }
-  private end(response: ServerResponse, finish: string): void {
-    const usage = { prompt_tokens: 1200, completion_tokens: 30, total_tokens: 1230 };
-    response.write(
-      `data: ${JSON.stringify({ model: "scripted-1", choices: [{ index: 0, delta: {}, finish_reason: finish }] })}\n\n`,
-    );
-    response.write(`data: ${JSON.stringify({ model: "scripted-1", choices: [], usage })}\n\n`);
-    response.end("data: [DONE]\n\n");
-  }
-  /** The rest of the answer that is under way. */
-  goOn(): void {
-    this.say(this.held!, { content: "as everybody knows." });
-    this.end(this.held!, "stop");
-  }
-}
-
-const test = base.extend<{ model: Model }>({
-  model: async ({}, use) => {
-    const model = new Model();
-    await new Promise<void>((listening) => model.server.listen(0, "127.0.0.1", listening));
-    await use(model);
-    model.server.closeAllConnections();
-    model.server.close();
-  },
-  serverOptions: async ({ model }, use) => {
-    const folder = mkdtempSync(path.join(tmpdir(), "rival-ui-chat-"));
-    const file = path.join(folder, "rival.yaml");
-    const { port } = model.server.address() as AddressInfo;
-    writeFileSync(
-      file,
-      `providers: { local: { kind: openai, baseUrl: "http://127.0.0.1:${port}", model: scripted, prices: { input: 3, output: 15 } } }\n`,
-    );
-    await use(["--config", file]);
-    rmSync(folder, { recursive: true });
-  },
-  workflows: "workflows-chat",
-});
+test.use({ workflows: "workflows-chat" });
 
 test("a chat is told as a conversation, live: prompts, tools, the approval, tokens and cost", async ({
   page,
@@ -86,6 +14,7 @@ test("a chat is told as a conversation, live: prompts, tools, the approval, toke
   const chat = page.getByRole("region", { name: "Conversation of ask" });
   await expect(chat).toContainText("You answer in one sentence.");
   await expect(chat).toContainText("What is 1 + 2?");
+  await expect(chat.getByRole("list", { name: "Attached files" })).toHaveText("photo · image/png · 8 B");
   const first = chat.getByRole("listitem", { name: "Turn 1" });
   await expect(first).toContainText("Let me see.");
   await expect(first).toContainText("1,200 tokens in, 30 out, cost 0.00405");
@@ -115,6 +44,9 @@ test("a chat is told as a conversation, live: prompts, tools, the approval, toke
   await expect(second).toContainText("It is three, as everybody knows.");
   await page.setViewportSize({ width: 390, height: 780 });
   await expectNoSideScroll(page);
+  await page.reload();
+  // The tabs do not all fit, and the current one is last: it is in view.
+  await expect(page.getByRole("link", { name: "Chat" })).toBeInViewport({ ratio: 0.9 });
   await second.getByRole("link", { name: "turn 2" }).click();
   await expect(page).toHaveURL(/node=ask%3Aturn2/);
 });

@@ -22,8 +22,15 @@ test("a failed run leads to the node that failed, in each view", async ({ page, 
     await expect(page.getByRole("row", { name: /reject/, selected: true })).toBeVisible();
     await expect(card).toBeVisible();
   }
-  await page.goto(`/runs/${id}/nodes`);
-  await expect(page.getByRole("row", { name: /reject/ })).toBeVisible();
+  // Beside the card, too, names are whole.
+  for (const name of ["rows", "insert", "reject"]) {
+    const alias = page.getByRole("treegrid").getByText(name, { exact: true }).first();
+    expect(await alias.evaluate((e) => e.scrollWidth - e.clientWidth), `pixels cut off ${name}`).toBe(0);
+  }
+  for (const tab of ["timeline", "nodes"]) {
+    await page.goto(`/runs/${id}/${tab}`);
+    await expect(page.getByRole("row", { name: /reject/ })).toBeVisible();
+  }
   // What was unfolded on the way can be folded by one click.
   const rows = page.getByRole("row", { name: /failed: rows/ });
   await expect(rows).toHaveAttribute("aria-expanded", "true");
@@ -77,6 +84,47 @@ test("iterations are a table: by status, by number, with why they failed", async
   await table.getByRole("button", { name: /#1,999/ }).click();
   await expect(page.getByRole("complementary", { name: "Node each:iter1998" })).toBeVisible();
   await expect(page.getByRole("heading", { name: "#1,999 · order 1998" })).toBeVisible();
+});
+
+test("the picker of a graph lists the iterations by status, with why they failed", async ({ page, api }) => {
+  const id = await api.launch("some", { items: 2000 });
+  await expect.poll(() => api.status(id)).toBe("completed");
+  await page.goto(`/runs/${id}/graph`);
+  await page.getByRole("button", { name: /of 2,000$|^latest: #2,000|^#/ }).click();
+  const picker = page.getByRole("dialog", { name: "Iterations of each" });
+  await expect(picker.getByRole("button", { name: "all 2,000", exact: true })).toBeVisible();
+  await picker.getByRole("button", { name: "failed 2", exact: true }).click();
+  await expect(picker.getByRole("listitem")).toHaveCount(2);
+  await expect(picker.getByRole("listitem").last()).toContainText("no luck with 1234");
+  await picker.getByRole("button", { name: /^#1,235/ }).click();
+  await expect(page.getByRole("button", { name: "#1,235 of 2,000" })).toBeVisible();
+});
+
+test("a card tells the error, the input, the result, the attempts and the log, in this order", async ({
+  page,
+  api,
+}) => {
+  const failed = await api.launch("colours");
+  await expect.poll(() => api.status(failed)).toBe("failed");
+  const card = page.getByRole("complementary");
+  const tops = async (parts: string[]) => {
+    for (const part of parts) await expect(card.locator(part).first()).toBeVisible();
+    return Promise.all(
+      parts.map((part) =>
+        card
+          .locator(part)
+          .first()
+          .evaluate((e) => e.getBoundingClientRect().top),
+      ),
+    );
+  };
+  const rising = (all: number[]) => all.every((each, i) => i === 0 || each > all[i - 1]!);
+  await page.goto(`/runs/${failed}/nodes?node=bad`);
+  const said = ['[role="group"][aria-label="Error"]', '[aria-label="the input"]', ".node-attempts", ".node-log"];
+  expect(rising(await tops(said))).toBe(true);
+  const done = await api.launch("figures");
+  await page.goto(`/runs/${done}/nodes?node=flaky`);
+  expect(rising(await tops(['[aria-label="the input"]', '[aria-label="the result"]', ".node-attempts"]))).toBe(true);
 });
 
 test("without a label an iteration is known by its item", async ({ page, api }) => {

@@ -186,4 +186,23 @@ export async function expectNoSideScroll(page: Page): Promise<void> {
   expect(over, "pixels beyond the right edge").toBeLessThanOrEqual(0);
 }
 
+/** Two members, as a server with PostgreSQL answers; the real ones are tested without a browser (tests/e2e/members.sh). */
+export async function withMembers(page: Page): Promise<void> {
+  const now = Date.now();
+  const member = (process: string, runs: number, left: number, more = {}) => ({
+    id: `${process}-id`,
+    process,
+    version: "0.1.0",
+    runs,
+    since: now - 3_600_000,
+    leaseUntil: now + left,
+    ...more,
+  });
+  await page.route("**/api/v1/members", (route) =>
+    route.fulfill({
+      json: { members: [member("71 on b", 5, -1000), member("4242 on a", 15, 3_600_000, { self: true })] },
+    }),
+  );
+}
+
 export { expect };

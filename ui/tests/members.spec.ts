@@ -1,4 +1,4 @@
-import { expect, expectAccessible, expectNoSideScroll, test } from "./fixture";
+import { expect, expectAccessible, expectNoSideScroll, test, withMembers } from "./fixture";
 
 test("one process drives a store in a file: no members, and how there would be some", async ({ page }) => {
   await page.goto("/members");
@@ -10,22 +10,7 @@ test("one process drives a store in a file: no members, and how there would be s
 });
 
 test("those that share a store: what each has, its lease and its version", async ({ page }) => {
-  // As a server with PostgreSQL answers; the real ones are tested without a browser (tests/e2e/members.sh).
-  const now = Date.now();
-  const member = (process: string, runs: number, left: number, more = {}) => ({
-    id: `${process}-id`,
-    process,
-    version: "0.1.0",
-    runs,
-    since: now - 3_600_000,
-    leaseUntil: now + left,
-    ...more,
-  });
-  await page.route("**/api/v1/members", (route) =>
-    route.fulfill({
-      json: { members: [member("71 on b", 5, -1000), member("4242 on a", 15, 3_600_000, { self: true })] },
-    }),
-  );
+  await withMembers(page);
   await page.goto("/");
   await page.getByRole("region", { name: "Store and engine" }).getByRole("link", { name: "2" }).click();
   await expect(page.getByRole("heading", { name: "Members" })).toBeVisible();

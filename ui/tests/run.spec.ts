@@ -49,6 +49,9 @@ test.describe("a signal with a schema", () => {
     const form = page.getByRole("form", { name: "Answer to decision" });
     await expect(form.getByLabel("approved")).toBeVisible();
     await expect(page.getByRole("button", { name: "Approve", exact: true })).toHaveCount(0);
+    const asks = await page.getByText("waits for the signal 'decision'").boundingBox();
+    const fields = await form.boundingBox();
+    expect(fields!.y, "the fields are below what is asked").toBeGreaterThanOrEqual(asks!.y + asks!.height);
     await form.getByLabel("comment").fill("no");
     await form.getByRole("button", { name: "Send “decision”" }).click();
     await expect(form.getByText(/at least 3|shorter|minLength|characters/)).toBeVisible();
@@ -76,7 +79,17 @@ test("the head stays where it is while a fan-out runs", async ({ page, api }) =>
   const shift = await page.evaluate(() =>
     (window as unknown as { shifts: number[] }).shifts.reduce((a, b) => a + b, 0),
   );
+  console.log(`layout shift while a fan-out runs: ${shift.toFixed(4)}`);
   expect(shift).toBeLessThan(0.05);
+  // One line: what, which, how it is, how long, since when.
+  const line = await page.locator(".run-line").boundingBox();
+  expect(line!.height).toBeLessThan(48);
+  await expect(page.locator(status).locator("time")).toHaveText(/\d{4}, \d+:\d\d:\d\d/);
+  // The tabs stay when the page is scrolled.
+  await page.setViewportSize({ width: 1280, height: 300 });
+  await page.mouse.wheel(0, 100_000);
+  await expect.poll(() => page.evaluate(() => window.scrollY)).toBeGreaterThan(100);
+  await expect(page.getByRole("navigation", { name: "Parts of the run" })).toBeInViewport({ ratio: 1 });
 });
 
 test("what goes on is one line, which opens", async ({ page, api }) => {
@@ -96,6 +109,8 @@ test("a long error has its last line as the title, and all of it on request", as
   const error = page.getByRole("group", { name: "Error of the run" });
   await expect(error.locator(".error-title")).toHaveText("ValueError: no such order: 4711");
   const text = error.locator("pre");
+  await expect(text).toHaveCSS("font-family", /mono/i);
+  await expect(error.getByRole("button", { name: /^Copy/ })).toBeVisible();
   const height = () => text.evaluate((pre) => pre.getBoundingClientRect().height);
   const rem = await page.evaluate(() => parseFloat(getComputedStyle(document.documentElement).fontSize));
   expect(await height()).toBeLessThanOrEqual(9 * rem + 1);
@@ -228,6 +243,9 @@ test("the log tells iterations, attempts, colours and what was fatal, and is dow
   const green = log.locator(".log-line", { hasText: "item b" });
   await expect(green.locator(".ansi-green")).toHaveText("item b");
   await expect(green.locator(".log-iteration")).toHaveText("#2");
+  const left = async (text: string) =>
+    (await log.locator(".log-line", { hasText: text }).locator(".log-message").boundingBox())!.x;
+  expect(await left("second try"), "messages are below each other").toBe(await left("item b"));
   await expect(log.locator(".log-line", { hasText: "second try" })).toContainText("attempt 2");
   await expect(log.locator(".log-line.level-error", { hasText: "second try" })).toBeVisible();
   await expect(log.locator(".log-line.level-error", { hasText: "first try" })).toHaveCount(0);

@@ -4,13 +4,16 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { Page } from "@playwright/test";
-import { expect, refused, test, type Api } from "./fixture";
+import { expect, refused, withMembers, type Api } from "./fixture";
+import { test } from "./model";
 
 const OUT = path.join(import.meta.dirname, "../../docs/screens");
 
 interface Screen {
   name: string;
   path: (ids: Record<string, string>) => string;
+  /** What is done before the page is opened. */
+  before?: (page: Page) => Promise<void>;
   /** What is done before the picture. */
   act?: (page: Page) => Promise<void>;
   /** in these looks only */
@@ -49,6 +52,8 @@ const SCREENS: Screen[] = [
   { name: "decision", path: (ids) => `/runs/${ids.critical}`, looks: TWO },
   { name: "attachments", path: (ids) => `/runs/${ids.weather}/attachments`, looks: TWO },
   { name: "large", path: (ids) => `/runs/${ids.big}/graph`, looks: TWO },
+  { name: "chat", path: (ids) => `/runs/${ids.chat}/chat`, looks: TWO },
+  { name: "members", path: () => "/members", before: withMembers, looks: TWO },
   {
     name: "signal",
     path: (ids) => `/runs/${ids.release}`,
@@ -94,6 +99,8 @@ async function scene(api: Api): Promise<Record<string, string>> {
   await expect.poll(() => api.status(weather)).toBe("completed");
   rmSync(path.join(FLOWS, "weather/stations"), { recursive: true }); // the next one asks what to do
   const critical = await api.launch("weather", undefined, "weather-8");
+  const chat = await api.launch("support", { question: "1 + 2" }, "question-31");
+  await expect.poll(async () => JSON.stringify(await api.get(`/runs/${chat}/why`))).toContain("approve:");
   const release = await api.launch("release", { version: "2.0" }, "release-2.0");
   const order = await api.launch("order", { customer: "Ada", items: ["kettle", "tea", "cups"] }, "order-4711");
   await expect.poll(() => api.status(broken)).toBe("failed");
@@ -101,12 +108,12 @@ async function scene(api: Api): Promise<Record<string, string>> {
   await expect.poll(() => api.status(critical)).toBe("suspended");
   await expect.poll(() => api.status(big)).toBe("completed");
   await expect.poll(async () => JSON.stringify(await api.get(`/runs/${order}/why`))).toContain("receipt");
-  return { release, order, big, broken, suspended, nested, approve, weather, critical };
+  return { release, order, big, broken, suspended, nested, approve, weather, critical, chat };
 }
 
-/** The workflows of both folders, one of which is in C and takes its process with it, and the manifests. */
+/** The workflows of all folders, one of which is in C and takes its process with it, and the manifests. */
 const FLOWS = mkdtempSync(path.join(tmpdir(), "rival-screens-"));
-for (const folder of ["workflows", "workflows-c", "../../examples/manifests"])
+for (const folder of ["workflows", "workflows-c", "workflows-chat", "../../examples/manifests"])
   cpSync(path.join(import.meta.dirname, folder), FLOWS, { recursive: true });
 test.afterAll(() => rmSync(FLOWS, { recursive: true, force: true }));
 
@@ -126,6 +133,7 @@ test("screens", async ({ browser, server, api }) => {
     const page = await context.newPage();
     for (const screen of SCREENS) {
       if (!isShown(screen, look.name)) continue;
+      await screen.before?.(page);
       await page.goto(screen.path(ids));
       await expect(page.getByRole("heading").first()).toBeVisible();
       await expect(page.getByText(/^Loading/)).toHaveCount(0);

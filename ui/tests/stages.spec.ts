@@ -192,6 +192,20 @@ test("one of several is resumed and the other aborted", async ({ page, api, work
 test.describe("at the width of a phone", () => {
   test.use({ viewport: { width: 390, height: 844 } });
 
+  test("the list of attachments has their descriptions", async ({ page, api }) => {
+    const id = await api.launch("weather");
+    await expect.poll(() => api.status(id)).toBe("completed");
+    await page.goto(`/runs/${id}/attachments`);
+    const row = page.getByRole("row", { name: /report › say/ });
+    const described = row.getByRole("cell").filter({ hasText: /degrees/ });
+    await expect(described).toBeVisible();
+    const [above, below] = [await row.getByRole("button").boundingBox(), await described.boundingBox()];
+    expect(below!.y, "it is on a line of its own").toBeGreaterThanOrEqual(above!.y + above!.height);
+    expect(below!.width).toBeGreaterThan(250);
+    await expectNoSideScroll(page);
+    await expectAccessible(page);
+  });
+
   test("stages stand one below the other, and nothing sticks out", async ({ page, api, workflows }) => {
     renameSync(path.join(workflows!, "weather/stations"), path.join(workflows!, "weather/elsewhere"));
     const id = await api.launch("weather");

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page, Route } from "@playwright/test";
 import { expect, test } from "./fixture";
@@ -17,6 +17,12 @@ async function follow(page: Page, runId: string): Promise<void> {
 
 test.describe("a step that takes its process with it", () => {
   test.use({ workflows: "workflows-c" });
+
+  test("is shown in the C file as its author wrote it", async ({ page }) => {
+    await page.goto("/workflows/fragile/definition");
+    const written = readFileSync(path.join(import.meta.dirname, "workflows-c/fragile.c"), "utf8");
+    await expect(page.locator(".workflow-source")).toHaveText(written);
+  });
 
   test("suspends the run before the reader's eyes, and it is aborted", async ({ page, api }) => {
     const id = await api.launch("fragile");

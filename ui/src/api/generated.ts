@@ -128,21 +128,25 @@ export interface Overview {
   health: StoreHealth;
 }
 
+export interface Member {
+  id: string;
+  /** Its number and machine. */
+  process: string;
+  version: string;
+  runs: number;
+  /** Milliseconds since 1970. */
+  since: number;
+  /** Milliseconds since 1970. */
+  leaseUntil: number;
+  /** Where workers reach it. */
+  workers?: string;
+  /** It answers this request. */
+  self?: boolean;
+}
+
+/** The processes that share the store; none, where one process drives it. */
 export interface Members {
-  /** None, where one process drives the store. */
-  members: {
-    id: string;
-    /** Its number and machine. */
-    process: string;
-    version: string;
-    runs: number;
-    /** Milliseconds since 1970. */
-    since: number;
-    /** Milliseconds since 1970. */
-    leaseUntil: number;
-    /** It answers this request. */
-    self?: boolean;
-  }[];
+  members: Member[];
 }
 
 export interface StoreHealth {
@@ -448,6 +452,12 @@ export interface WaitingNode {
   attempt?: number;
   /** Of the signal. */
   name?: string;
+  /** What a tool asks a person: the signal is the answer. */
+  asks?: {
+    message: string;
+    url?: string;
+    schema: Record<string, Json>;
+  };
 }
 
 /** Nodes that wait for the same. */
@@ -460,11 +470,13 @@ export interface Wait {
   dueAt?: number;
   message: string;
   step?: string;
-  /** Of the signal. */
+  /** Of the signal, or of the handle. */
   name?: string;
   executor?: string;
   /** Nobody offers it. */
   function?: string;
+  /** It has no value. */
+  secret?: string;
   limit?: string;
   limitSize?: number;
   evaluating?: string;
@@ -490,7 +502,7 @@ export interface LogLine {
   /** Milliseconds since 1970. */
   timestamp: number;
   metadata?: Any;
-  workflowId: RunId;
+  runId: RunId;
   stepName: string;
   path: string;
   attempt: number;
@@ -670,6 +682,11 @@ export interface Workers {
   connections: Worker[];
 }
 
+export interface Violation {
+  path: string;
+  message: string;
+}
+
 /** RFC 9457. */
 export interface Problem {
   type: string;
@@ -678,10 +695,7 @@ export interface Problem {
   detail: string;
   /** 422: what the paths point into. */
   in?: "input" | "body";
-  violations?: {
-    path: string;
-    message: string;
-  }[];
+  violations?: Violation[];
   /** 409: what waits for a decision. */
   paths?: string[];
   code?: string;

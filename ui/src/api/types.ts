@@ -53,7 +53,7 @@ export type Run = Omit<api.RunDetail, "steps">;
 export type RunStarted = api.RunRef;
 export type Counts = api.RunCounts;
 export type Members = api.Members;
-export type Member = Members["members"][number];
+export type Member = api.Member;
 export type Overview = api.Overview;
 export type WorkflowFared = api.WorkflowFared;
 export type LongWaiting = api.LongWaiting;
@@ -84,7 +84,7 @@ export const ATTACHMENT_STATUSES = [
 /* ---- why, logs ---- */
 
 export type Why = api.Why;
-export type Wait = Why["waits"][number];
+export type Wait = api.Wait;
 
 export type LogLine = api.LogLine;
 export type LogLevel = LogLine["level"];
@@ -101,4 +101,4 @@ export type History = api.History;
 
 export type Problem = Omit<api.Problem, "type" | "detail"> & Partial<Pick<api.Problem, "type" | "detail">>;
 /** `path`: a JSON pointer into the input. */
-export type Violation = NonNullable<Problem["violations"]>[number];
+export type Violation = api.Violation;

@@ -9,6 +9,7 @@ import type { LongWaiting, Overview, WorkflowFared } from "../api/types";
 import { useFeed } from "../api/useFeed";
 import { runPath } from "../app/paths";
 import { useTitle } from "../app/title";
+import { formatBytes } from "../parts/bytes";
 import { Failure } from "../parts/Failure";
 import { lastLine } from "../parts/lastLine";
 import { StatusBadge } from "../parts/StatusBadge";
@@ -131,7 +132,7 @@ function Part({ id, title, hint, more, count, children }: PartProps) {
 function Waiting({ runs }: { runs: readonly LongWaiting[] }) {
   if (runs.length === 0) return <p className="muted">Nothing waits for anybody.</p>;
   return (
-    <ul className="home-list" aria-label="The oldest that wait">
+    <ul className="home-list home-waiting" aria-label="The oldest that wait">
       {runs.slice(0, SHOWN).map((run) => (
         <li key={run.runId}>
           <StatusBadge status={run.status} />
@@ -203,13 +204,6 @@ function Slow({ all }: { all: readonly WorkflowFared[] }) {
   );
 }
 
-function bytes(n: number): string {
-  const units = ["B", "KB", "MB", "GB", "TB"];
-  let unit = 0;
-  for (; n >= 1000 && unit < units.length - 1; unit++) n /= 1000;
-  return `${unit === 0 || n >= 100 ? Math.round(n) : n.toFixed(1)} ${units[unit]}`;
-}
-
 interface HealthProps {
   overview: Overview;
   figures: Map<string, number>;
@@ -230,8 +224,8 @@ function Health({ overview, figures, members }: HealthProps) {
     ...(members > 0 ? [["Members", <Link href="/members">{members}</Link>] as [string, ReactNode]] : []),
     ["Runs under way", (counts.running + counts.suspended).toLocaleString("en")],
     ["Workers busy", `${of("rival_workers_busy")} of ${of("rival_workers")}`],
-    ["Store", bytes(health.bytes)],
-    ["Write-ahead log", bytes(of("rival_wal_bytes"))],
+    ["Store", formatBytes(health.bytes)],
+    ["Write-ahead log", formatBytes(of("rival_wal_bytes"))],
     ["A commit takes", commits === 0 ? "–" : formatDuration((1000 * of("rival_commit_seconds_sum")) / commits)],
     [
       "Commits that failed",

@@ -28,6 +28,8 @@ const REASON_ICON: Record<string, IconName> = {
   running: "play",
   place: "list",
   concurrency: "list",
+  turn: "list",
+  limit: "list",
   timer: "clock",
   retry: "retry",
   signal: "bell",
@@ -182,11 +184,13 @@ function WaitRow({ wait }: { wait: Wait }) {
   );
 }
 
-/** What the plan says that an answer has to be; undefined: anything. */
+/** What an answer has to be, as the tool that asks says it, or the plan; undefined: anything. */
 function useSignalSchema(wait: Wait): JsonSchema | undefined {
   const { plan } = useRunPlan();
   const path = wait.nodes[0]?.path;
   if (wait.reason !== "signal" || path === undefined) return undefined;
+  const asked = wait.nodes[0]?.asks?.schema;
+  if (asked) return asked as JsonSchema;
   return (boxAt(plan.boxes, path)?.node.with as { schema?: JsonSchema } | undefined)?.schema;
 }
 

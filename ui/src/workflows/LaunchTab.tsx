@@ -175,7 +175,7 @@ function Launch({ workflow, input, from }: { workflow: Workflow; input: Json | u
       <div ref={alert} tabIndex={-1} role="alert" className="launch-alert">
         {refusal && (
           <div className="failure">
-            <Icon name="question" size={20} />
+            <Icon name="alert" size={20} />
             <div>
               <strong>
                 {refusal.status === 422 && violations.length > 0 ? countOf(violations.length) : refusal.problem.title}

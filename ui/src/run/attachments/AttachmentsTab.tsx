@@ -108,6 +108,7 @@ export function AttachmentsTab() {
   );
 }
 
+/* On a phone its rows are boxes of two lines, which would take their roles from them: so these are written out. */
 function Table({
   attachments,
   open,
@@ -119,34 +120,55 @@ function Table({
 }) {
   return (
     <div className="attachments-box" tabIndex={0} role="group" aria-label="List of attachments">
-      <table className="attachments-table">
-        <thead>
-          <tr>
-            <th scope="col">State</th>
-            <th scope="col">Attempt</th>
-            <th scope="col">Status</th>
-            <th scope="col">Description</th>
-            <th scope="col">Began</th>
-            <th scope="col">Took</th>
+      <table className="attachments-table" role="table">
+        <thead role="rowgroup">
+          <tr role="row">
+            <th scope="col" role="columnheader">
+              State
+            </th>
+            <th scope="col" role="columnheader">
+              Attempt
+            </th>
+            <th scope="col" role="columnheader">
+              Status
+            </th>
+            <th scope="col" role="columnheader">
+              Description
+            </th>
+            <th scope="col" role="columnheader">
+              Began
+            </th>
+            <th scope="col" role="columnheader">
+              Took
+            </th>
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {attachments.map((each) => (
-            <tr key={each.id} className={`${each.superseded ? "superseded" : ""}${each.id === open ? " open" : ""}`}>
-              <td>
+            <tr
+              key={each.id}
+              role="row"
+              className={`${each.superseded ? "superseded" : ""}${each.id === open ? " open" : ""}`}
+            >
+              <td role="cell">
                 <button className="attachment-open" aria-expanded={each.id === open} onClick={() => onOpen(each.id)}>
                   {each.stage} › {each.state}
                 </button>
               </td>
-              <td className="tabular">{each.attempt + 1}</td>
-              <td>
+              <td role="cell" className="tabular">
+                <span className="attachment-attempt">attempt </span>
+                {each.attempt + 1}
+              </td>
+              <td role="cell">
                 <AttachmentStatus attachment={each} />
               </td>
-              <td className="attachment-description">{each.description}</td>
-              <td className="muted tabular" title={formatAbsolute(each.startedAt)}>
+              <td role="cell" className="attachment-description">
+                {each.description}
+              </td>
+              <td role="cell" className="muted tabular" title={formatAbsolute(each.startedAt)}>
                 {formatClock(each.startedAt)}
               </td>
-              <td className="tabular">
+              <td role="cell" className="tabular">
                 <Duration from={each.startedAt} to={each.completedAt ?? undefined} />
               </td>
             </tr>

@@ -6,6 +6,7 @@ import { api } from "../../api/client";
 import { isObject } from "../../api/json";
 import type { Json } from "../../api/types";
 import { runPath } from "../../app/paths";
+import { formatBytes } from "../../parts/bytes";
 import { Empty } from "../../parts/Empty";
 import { ErrorBlock } from "../../parts/ErrorBlock";
 import { Failure } from "../../parts/Failure";
@@ -19,7 +20,16 @@ import { useRunLive } from "../live";
 import { useRunPlan } from "../nodes/shared";
 import { boxAt, wayText } from "../plan";
 import "./chat.css";
-import { sayingOfUsage, talksOf, type Approval, type Call, type Talk, type Turn } from "./talk";
+import {
+  attachedIn,
+  sayingOfUsage,
+  talksOf,
+  type Approval,
+  type Attached,
+  type Call,
+  type Talk,
+  type Turn,
+} from "./talk";
 
 export function ChatTab() {
   const { runId } = useRunLive();
@@ -88,7 +98,7 @@ function Conversation({ talk, name }: { talk: Talk; name: string }) {
           </Said>
         )}
         {given && (
-          <Said who="user" text={given.prompt ?? ""}>
+          <Said who="user" text={given.prompt ?? ""} files={given.attached}>
             user
           </Said>
         )}
@@ -103,6 +113,7 @@ function Conversation({ talk, name }: { talk: Talk; name: string }) {
 interface Given {
   system?: string;
   prompt?: string;
+  attached: Attached[];
 }
 
 function promptIn(detail: { attempts: readonly { input?: unknown }[] } | undefined): Given | undefined {
@@ -111,6 +122,7 @@ function promptIn(detail: { attempts: readonly { input?: unknown }[] } | undefin
   return {
     prompt: typeof input.prompt === "string" ? input.prompt : undefined,
     system: typeof input.system === "string" ? input.system : undefined,
+    attached: attachedIn(input.attached),
   };
 }
 
@@ -129,10 +141,26 @@ function ConversationTurns({ turns, number }: { turns: readonly Turn[]; number: 
   );
 }
 
-function Said({ who, text, children }: { who: string; text: string; children: ReactNode }) {
+interface SaidProps {
+  who: string;
+  text: string;
+  files?: readonly Attached[];
+  children: ReactNode;
+}
+
+function Said({ who, text, files = [], children }: SaidProps) {
   return (
     <li className={`chat-said chat-${who}`}>
       <div className="chat-who">{children}</div>
+      {files.length > 0 && (
+        <ul className="chat-files" aria-label="Attached files">
+          {files.map((file, i) => (
+            <li key={i} title={`sha256 ${file.sha256}`}>
+              {file.name} · {file.type} · {formatBytes(file.bytes)}
+            </li>
+          ))}
+        </ul>
+      )}
       <div className="chat-text">{text}</div>
     </li>
   );

@@ -205,6 +205,24 @@ export function talksOf(events: readonly FeedEvent[], isChat: (path: string) => 
   return [...talks.values()];
 }
 
+/** A file that a prompt was sent with: what is recorded of it. */
+export interface Attached {
+  name: string;
+  type: string;
+  bytes: number;
+  sha256: string;
+}
+
+export function attachedIn(value: Json | undefined): Attached[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter(isObject).map((file) => ({
+    name: textIn(file.name) ?? "",
+    type: textIn(file.type) ?? "",
+    bytes: numberIn(file.bytes),
+    sha256: textIn(file.sha256) ?? "",
+  }));
+}
+
 /** 1,234 in · 56 out · 0.0012 */
 export function sayingOfUsage({ inputTokens, outputTokens, cost }: Usage): string {
   const tokens = `${inputTokens.toLocaleString("en")} tokens in, ${outputTokens.toLocaleString("en")} out`;

@@ -1,6 +1,6 @@
 /* HistoryTab.tsx: what happened in the run, event by event, as the server has kept it; to be read, and saved. */
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { Link } from "wouter";
 import { writeJson } from "../../api/json";
 import type { Json } from "../../api/types";
@@ -9,6 +9,7 @@ import { download } from "../../parts/download";
 import { Failure } from "../../parts/Failure";
 import { Loading } from "../../parts/Loading";
 import { formatAbsolute, formatClock } from "../../parts/time";
+import { useNarrow } from "../../parts/useNarrow";
 import { useRunLive } from "../live";
 import { useRunPlan } from "../nodes/shared";
 import { wayText } from "../plan";
@@ -17,17 +18,21 @@ import { sayingOfEvent } from "./events";
 import { useHistory } from "./useHistory";
 
 const ROW_PX = 30;
+/** On a phone: two lines. */
+const NARROW_ROW_PX = 50;
 export function HistoryTab() {
   const { runId } = useRunLive();
   const { events, isCut, isEmpty, error, retry } = useHistory(runId);
   const { plan } = useRunPlan();
   const box = useRef<HTMLDivElement>(null);
+  const rowPx = useNarrow() ? NARROW_ROW_PX : ROW_PX;
   const rows = useVirtualizer({
     count: events.length,
     getScrollElement: () => box.current,
-    estimateSize: () => ROW_PX,
+    estimateSize: () => rowPx,
     overscan: 20,
   });
+  useEffect(() => rows.measure(), [rows, rowPx]);
   if (error) return <Failure error={error} retry={retry} />;
   if (isEmpty) return <Loading what="the events" />;
   return (
@@ -58,7 +63,7 @@ export function HistoryTab() {
               <li
                 key={item.key}
                 className={`history-row kind-${event.kind.split(".")[1] ?? event.kind}`}
-                style={{ transform: `translateY(${item.start}px)` }}
+                style={{ height: rowPx, transform: `translateY(${item.start}px)` }}
                 aria-posinset={item.index + 1}
                 aria-setsize={events.length}
               >

@@ -10,10 +10,11 @@ import "./logs.css";
 
 const hasMetadata = (line: LogLine) => line.metadata !== undefined && line.metadata !== null;
 
-export function Line({ line, plan, level }: { line: LogLine; plan: RunPlan; level: string }) {
-  const iterations = wayTo(plan.boxes, line.path).flatMap(({ iteration }) =>
-    iteration === undefined ? [] : [`#${count(iteration + 1)}`],
-  );
+/** `loops`: so many can be inside each other in this run; 0: there is no column for iterations. */
+export function Line({ line, plan, level, loops }: { line: LogLine; plan: RunPlan; level: string; loops: number }) {
+  const iterations = wayTo(plan.boxes, line.path)
+    .flatMap(({ iteration }) => (iteration === undefined ? [] : [`#${count(iteration + 1)}`]))
+    .join(" › ");
   return (
     <div className={`log-line level-${level}${line.kind === "stream" ? " log-stream" : ""}`}>
       <LineTime line={line} />
@@ -22,7 +23,11 @@ export function Line({ line, plan, level }: { line: LogLine; plan: RunPlan; leve
         {line.stepName}
         {line.attempt > 1 && <span className="muted">, attempt {line.attempt}</span>}
       </span>
-      <span className="log-iteration muted">{iterations.join(" › ")}</span>
+      {loops > 0 && (
+        <span className="log-iteration muted" title={iterations}>
+          {iterations}
+        </span>
+      )}
       <Message line={line} />
     </div>
   );

@@ -1,6 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useLayoutEffect, useMemo, useRef, useState, useSyncExternalStore, type RefObject } from "react";
+import {
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+  useSyncExternalStore,
+  type CSSProperties,
+  type RefObject,
+} from "react";
 import { useSearchParams } from "wouter";
 import { api } from "../../api/client";
 import { LOG_LEVELS, type FeedEvent, type LogLevel, type LogLine } from "../../api/types";
@@ -165,6 +174,7 @@ function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ende
     [reader, known, isWhole, run, more],
   );
   const failed = useFailedAttempt();
+  const loops = useMemo(() => loopsIn(plan.top), [plan]);
   const height = useHeightToEdge(box, loaded && lines.length > 0);
 
   useEffect(() => {
@@ -228,8 +238,8 @@ function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ende
       </div>
       <div
         ref={box}
-        className="log-box"
-        style={{ maxHeight: height }}
+        className={loops > 0 ? "log-box log-iterated" : "log-box"}
+        style={{ maxHeight: height, "--loops": loops } as CSSProperties}
         onScroll={scrolled}
         onWheel={(event) => event.deltaY < 0 && setFollow(false)}
         onKeyDown={(event) => KEYS_UP.includes(event.key) && setFollow(false)}
@@ -249,7 +259,7 @@ function LogView({ runId, filter, ended }: { runId: string; filter: Filter; ende
               className="log-row"
               style={{ transform: `translateY(${item.start}px)` }}
             >
-              <Row row={all[item.index]!} plan={plan} failed={failed} />
+              <Row row={all[item.index]!} plan={plan} failed={failed} loops={loops} />
             </div>
           ))}
         </div>
@@ -274,10 +284,18 @@ function Download({ reader, name }: { reader: LogReader; name: string }) {
   );
 }
 
-/** The attempt that made the run fail: what it said last is why. */
+/** How many loops are inside each other, where most are. */
+function loopsIn(boxes: Box[]): number {
+  return Math.max(
+    0,
+    ...boxes.map((box) => (isIterated(box) ? 1 : 0) + Math.max(0, ...box.lanes.map((lane) => loopsIn(lane.boxes)))),
+  );
+}
+
+/** The attempt that made the run fail, or suspended it: what it said last is why. */
 function useFailedAttempt(): { path: string; attempt: number } | null {
   const { runId, run } = useRunLive();
-  const path = run.failedPath ?? run.failedStep ?? "";
+  const path = run.failedPath ?? run.failedStep ?? run.suspensions?.[0]?.path ?? "";
   const { data } = useQuery({ ...attemptsQuery(runId, path), enabled: path !== "" });
   return data?.attempt === undefined ? null : { path, attempt: data.attempt };
 }
@@ -307,10 +325,12 @@ function Row({
   row,
   plan,
   failed,
+  loops,
 }: {
   row: Mark | { line: LogLine };
   plan: RunPlan;
   failed: { path: string; attempt: number } | null;
+  loops: number;
 }) {
   if ("mark" in row)
     return (
@@ -321,7 +341,7 @@ function Row({
     );
   const { line } = row;
   const isFatal = failed !== null && line.path === failed.path && line.attempt === failed.attempt;
-  return <Line line={line} plan={plan} level={isFatal ? "error" : line.level} />;
+  return <Line line={line} plan={plan} level={isFatal ? "error" : line.level} loops={loops} />;
 }
 
 function NoLines({ filter, ended }: { filter: Filter; ended: boolean }) {

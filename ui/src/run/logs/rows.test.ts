@@ -7,7 +7,7 @@ const line = (id: number, timestamp: number): LogLine => ({
   timestamp,
   level: "info",
   message: "m",
-  workflowId: "r",
+  runId: "r",
   stepName: "s",
   path: "s",
   attempt: 1,

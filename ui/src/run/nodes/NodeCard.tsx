@@ -159,7 +159,10 @@ function Body({ node, box }: { node: RunNodeDetail; box: Box | undefined }) {
         <Attempts attempts={attempts} earlier={node.earlierAttempts ?? 0} />
       )}
       {(isStep || box?.state || node.kind === "iteration") && node.status !== "pending" && (
-        <NodeLog path={node.path} fatal={node.status === "failed" ? node.errorAttempt : undefined} />
+        <NodeLog
+          path={node.path}
+          fatal={node.status === "failed" ? node.errorAttempt : node.status === "suspended" ? "last" : undefined}
+        />
       )}
       {box?.state && box.key === node.path && node.status !== "pending" && <StateAttachments path={node.path} />}
       {node.state && Object.keys(node.state).length > 0 && <Value title="State" value={node.state} />}

@@ -14,7 +14,13 @@ const SHOWN = 100;
 /** However much it says, it is read at most this often. */
 const READ_MS = 1000;
 
-export function NodeLog({ path, fatal }: { path: string; /** the attempt that failed */ fatal: number | undefined }) {
+interface Props {
+  path: string;
+  /** the attempt that failed */
+  fatal: number | "last" | undefined;
+}
+
+export function NodeLog({ path, fatal }: Props) {
   const { runId } = useRunLive();
   const { data, isFetching, refetch } = useQuery({
     queryKey: ["log", runId, path],
@@ -31,6 +37,7 @@ export function NodeLog({ path, fatal }: { path: string; /** the attempt that fa
   if (!data) return null;
   const lines = data.logs.slice(-SHOWN);
   const before = data.logs.length - lines.length;
+  const failed = fatal === "last" ? lines.at(-1)?.attempt : fatal;
   const all = runPath(runId, `/logs?${new URLSearchParams({ in: path }).toString()}`);
   return (
     <section className="node-log" aria-label="Log of this node">
@@ -42,7 +49,7 @@ export function NodeLog({ path, fatal }: { path: string; /** the attempt that fa
       {lines.length > 0 && (
         <div className="node-log-lines" tabIndex={0} role="group" aria-label="Lines">
           {lines.map((line) => (
-            <div key={line.id} className={`log-line level-${line.attempt === fatal ? "error" : line.level}`}>
+            <div key={line.id} className={`log-line level-${line.attempt === failed ? "error" : line.level}`}>
               <LineTime line={line} />
               <Message line={line} />
             </div>

@@ -199,7 +199,7 @@ function One({
           <summary>{box?.state ? "Log and attachment" : "Log"}</summary>
           {isOpen && (
             <div className="decision-inspect">
-              <NodeLog path={path} fatal={undefined} />
+              <NodeLog path={path} fatal="last" />
               {box?.state && <StateAttachments path={path} />}
             </div>
           )}

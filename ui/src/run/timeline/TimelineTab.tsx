@@ -26,6 +26,9 @@ const TICK_MS = 250;
 /** However much happens, attempts are read at most this often. */
 const READ_MS = 800;
 const TICK_APART_PX = 90;
+/** Room for a character of the time at a tick, and before the first one. */
+const TICK_CHARACTER_PX = 7;
+const TICK_BEFORE_PX = 8;
 const ZOOM_STEP = 1.6;
 const ZOOM_MOST = 400;
 const LANE_MIN_PX = 200;
@@ -65,6 +68,9 @@ function Timeline({ tree, whole, live }: { tree: Tree; whole: Span; live: boolea
   const idle = compressed ? idleIn(span, busySpans(tree, boxOf, now, attempts)) : [];
   const scale = scaleOf(span, Math.max(LANE_MIN_PX, width * zoom) - LANE_END_PX, idle);
   const ticks = ticksOf(scale, TICK_APART_PX);
+  const named = ticks
+    .map(({ time, x }) => ({ x, name: time === 0 ? "0" : formatDuration(time) }))
+    .filter(({ x, name }) => x + TICK_BEFORE_PX + name.length * TICK_CHARACTER_PX <= scale.width + LANE_END_PX);
 
   /** Zoom, with what is at this place of the screen staying there. */
   function zoomBy(factor: number, at = width / 2) {
@@ -130,9 +136,9 @@ function Timeline({ tree, whole, live }: { tree: Tree; whole: Span; live: boolea
               </span>
               <span role="columnheader" className="lane axis" style={{ width: scale.width + LANE_END_PX }}>
                 <span className="sr-only">Time</span>
-                {ticks.map((tick) => (
-                  <span key={tick.time} className="tick" style={{ left: tick.x }}>
-                    {tick.time === 0 ? "0" : formatDuration(tick.time)}
+                {named.map(({ x, name }) => (
+                  <span key={x} className="tick" style={{ left: x }}>
+                    {name}
                   </span>
                 ))}
               </span>
