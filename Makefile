@@ -27,7 +27,7 @@ help: ## this list
 LISTEN ?= 127.0.0.1:7400
 # DEPLOY_KEY: the secret of examples/yaml/deploy, which only copies a file.
 run: all ## build, serve the workflow files of examples/ and say where: open that in a browser; Ctrl-C ends it
-	@DEPLOY_KEY=$${DEPLOY_KEY:-not-a-real-key} exec $(BUILD)/rival serve examples/yaml examples/files examples/manifests --store $(BUILD)/run.db --listen $(LISTEN) --watch
+	@DEPLOY_KEY=$${DEPLOY_KEY:-not-a-real-key} exec $(BUILD)/rival serve examples/yaml examples/files examples/manifests $$(test ! -f sdk/node/dist/.built || echo examples/typescript/workflows) --store $(BUILD)/run.db --listen $(LISTEN) --watch
 
 check: deps-test all ## in two minutes: build, and the unit tests that take seconds
 	@scripts/run-tests --release $(BUILD) --suites quick
@@ -40,8 +40,9 @@ test-builds: deps-test all
 	@$(call sanitized,$(BUILD)-tsan,thread)
 
 test-long: deps-test all ## longer campaigns: make test-long MINUTES=30
+	@$(call sanitized,$(BUILD)-asan,address$(comma)undefined)
 	@$(call sanitized,$(BUILD)-tsan,thread)
-	@scripts/run-tests --release $(BUILD) --tsan $(BUILD)-tsan --minutes $(MINUTES)
+	@scripts/run-tests --release $(BUILD) --asan $(BUILD)-asan --tsan $(BUILD)-tsan --minutes $(MINUTES)
 
 bench: all ## numbers, as ratios in one run
 	@missed=0; for bench in $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench_*.c)); do \

@@ -18,7 +18,7 @@ static const struct {
 #ifndef BENCH_COMMON /* scripts/bench-compare builds the ones above with other versions of the library */
     { "delay", delay },           { "large", large_run },   { "cancelling", cancelling },
     { "starting", starting },     { "loops", loops },       { "values", values },
-    { "given", given },
+    { "given", given },           { "stages", stages },
 #endif
 };
 enum { ALL = sizeof all / sizeof *all, ROUNDS = 5 };

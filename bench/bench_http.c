@@ -1,7 +1,8 @@
 /* bench_http.c: what a request costs, against libcurl's multi interface used by hand.
  *
  * The server is a process of its own. Asked for /hold/N it answers nobody before N are waiting: so N were
- * under way at the same time, or nothing ends. Asked for anything else it answers at once.
+ * under way at the same time, or nothing ends. Posted to, it is a model that answers after two seconds. Asked for anything
+ * else it answers at once.
  *
  * By hand: one thread, curl_multi_poll and curl_multi_perform, an easy handle for each request. */
 #include <arpa/inet.h>
@@ -29,7 +30,9 @@ enum {
     HELD = 5000,
     QUEUED = 3000,
     BUDGET = 1000, /* connections for these */
-    LOOKS_MS = 20, /* between looks at threads and memory */
+    CHATS = 1000,
+    THINKS_MS = 2000, /* a model, about an answer */
+    LOOKS_MS = 20,    /* between looks at threads and memory */
     READ_BYTES = 4096,
 };
 
@@ -39,6 +42,16 @@ static int port;
 
 static int *waiting;
 static int waiting_count, most_waiting;
+static struct {
+    int fd;
+    int64_t due_ms;
+} asked[1 << 16]; /* in order */
+static int asked_first, asked_end;
+
+static int64_t now_ms(void)
+{
+    return rv__mono_ns(rv__clock_real()) / 1000000;
+}
 
 static void answer(int fd, int number)
 {
@@ -54,6 +67,28 @@ static void answer_all(void)
     waiting_count = 0;
 }
 
+/* Answer those whose time has come. Returns for how many milliseconds nobody is due; -1: nobody waits. */
+static int answer_due(void)
+{
+    static const char body[] =
+        "{\"choices\":[{\"message\":{\"role\":\"assistant\",\"content\":\"late\"},"
+        "\"finish_reason\":\"stop\"}],\"model\":\"m\","
+        "\"usage\":{\"prompt_tokens\":10,\"completion_tokens\":5}}";
+    char text[sizeof body + 128];
+    int n = snprintf(text, sizeof text,
+                     "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: "
+                     "%zu\r\n\r\n%s",
+                     sizeof body - 1, body);
+    for (; asked_first < asked_end; asked_first++) {
+        int64_t left = asked[asked_first].due_ms - now_ms();
+        if (left > 0)
+            return (int)left;
+        (void)!send(asked[asked_first].fd, text, (size_t)n, MSG_NOSIGNAL);
+    }
+    asked_first = asked_end = 0;
+    return -1;
+}
+
 static void serve(int fd)
 {
     char request[READ_BYTES];
@@ -64,6 +99,15 @@ static void serve(int fd)
         return;
     }
     request[n] = '\0';
+    if (strncmp(request, "POST ", 5) == 0) {
+        asked[asked_end].fd = fd;
+        asked[asked_end++].due_ms = now_ms() + THINKS_MS;
+        int under_way = asked_end - asked_first;
+        most_waiting = under_way > most_waiting ? under_way : most_waiting;
+        return;
+    }
+    if (strncmp(request, "GET ", 4) != 0) /* the rest of a body */
+        return;
     if (strncmp(request, "GET /hold/", 10) != 0) {
         answer(fd, most_waiting);
         return;
@@ -84,7 +128,7 @@ static _Noreturn void server_main(int listener)
     if (epoll < 0 || waiting == NULL || epoll_ctl(epoll, EPOLL_CTL_ADD, listener, &event) < 0)
         _exit(1);
     for (;;) {
-        int n = epoll_wait(epoll, events, 256, -1);
+        int n = epoll_wait(epoll, events, 256, answer_due());
         for (int i = 0; i < n; i++) {
             if (events[i].data.fd != listener) {
                 serve(events[i].data.fd);
@@ -246,17 +290,29 @@ struct seen {
     int most; /* that were under way, as the server saw it */
 };
 
-static void define(rv_engine *engine, const char *path)
+/* A file with this text, for unlink(); its name is in static memory. */
+static const char *file_of(const char *text)
 {
-    char file[] = "/tmp/rival-bench-XXXXXX.yaml";
+    static char file[64];
+    snprintf(file, sizeof file, "/tmp/rival-bench-XXXXXX.yaml");
     int fd = mkostemps(file, 5, O_CLOEXEC);
-    rv_error err;
-    dprintf(fd,
-            "name: w\nsteps:\n  - all: { forEach: '${ [range(.input)] }', parallel: true, run: "
-            "{ get: { http: { url: \"%s\", timeout: 60s } } } }\n"
-            "  - last: { http: \"http://127.0.0.1:%d/\" }\n",
-            url_of(path), port);
+    if (fd < 0 || dprintf(fd, "%s", text) < 0)
+        abort();
     close(fd);
+    return file;
+}
+
+/* `work`: the step or chat of each. */
+static void define(rv_engine *engine, const char *work)
+{
+    char text[1000];
+    rv_error err;
+    snprintf(text, sizeof text,
+             "name: w\nsteps:\n  - all: { forEach: '${ [range(.input)] }', parallel: true, run: "
+             "[ { get: { %s } } ] }\n"
+             "  - last: { http: \"http://127.0.0.1:%d/\" }\n",
+             work, port);
+    const char *file = file_of(text);
     int rc = rv_register_file(engine, file, RV_FILE_OPTS(.replace = true), &err);
     unlink(file);
     if (rc < 0) {
@@ -265,16 +321,24 @@ static void define(rv_engine *engine, const char *path)
     }
 }
 
-static struct seen by_engine(int count, const char *path)
+static struct seen by_engine_with(int count, const char *work)
 {
     struct seen seen = { .mb = 0 };
     rv_engine *engine = NULL;
     rv_outcome *outcome = NULL;
     rv_error err;
     char input[16];
-    if (rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:"), &engine, &err) < 0)
+    char config[200];
+    snprintf(config, sizeof config,
+             "providers: { slow: { kind: openai, baseUrl: 'http://127.0.0.1:%d', model: m, "
+             "stream: false } }\n",
+             port);
+    const char *file = file_of(config);
+    int rc = rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:", .config_file = file), &engine, &err);
+    unlink(file);
+    if (rc < 0)
         abort();
-    define(engine, path);
+    define(engine, work);
     snprintf(input, sizeof input, "%d", count);
     double before = resident_mb();
     int64_t begun = rv__mono_ns(rv__clock_real());
@@ -299,6 +363,13 @@ static struct seen by_engine(int count, const char *path)
     rv_outcome_free(outcome);
     rv_engine_free(engine);
     return seen;
+}
+
+static struct seen by_engine(int count, const char *path)
+{
+    char work[200];
+    snprintf(work, sizeof work, "http: { url: \"%s\", timeout: 60s }", url_of(path));
+    return by_engine_with(count, work);
 }
 
 /* -------------------------------------------------------------------------------- figures --- */
@@ -357,6 +428,20 @@ static void steps(struct bench *b)
     bench_goal(b, "5000 / 500 http steps: each", large.seconds / small.seconds / 10, "x", false, 2);
 }
 
+/* Of another server, too: how many it has seen at once is then how many chats. */
+static void chats(struct bench *b)
+{
+    pid_t server = start_server();
+    struct seen seen = by_engine_with(CHATS, "chat: { provider: slow, prompt: hi }");
+    kill(server, SIGKILL);
+    bench_goal(b, "1000 chats of 2 s at once: failed", seen.failed, "chats", false, 0);
+    bench_goal(b, "1000 chats of 2 s at once: as the server saw it", seen.most, "requests", true,
+               CHATS);
+    bench_goal(b, "1000 chats of 2 s at once: from start to end", seen.seconds, "s", false, 4);
+    bench_goal(b, "1000 chats of 2 s at once: threads", seen.threads, "threads", false, 16);
+    bench_figure(b, "1000 chats of 2 s at once: memory", seen.mb, "MB");
+}
+
 /* Of another server, which has not seen so many: beyond the descriptors they wait in line. */
 static void queueing(struct bench *b, const struct rlimit *limit)
 {
@@ -393,6 +478,7 @@ int main(int argc, char **argv)
     steps(&b);
     kill(server, SIGKILL);
     queueing(&b, &limit);
+    chats(&b);
     curl_global_cleanup();
     return bench_done(&b);
 }

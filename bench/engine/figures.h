@@ -29,6 +29,7 @@ void starting(struct figures *f);
 void values(struct figures *f);
 void given(struct figures *f);
 void large_run(struct figures *f);
+void stages(struct figures *f);
 
 void must(int rc, const rv_error *err); /* or say why, and abort */
 double seconds(void);                   /* monotonic */

@@ -12,7 +12,7 @@ static int chopTree(rv_ctx *c)
     return rv_return(c, "{s:i}", "pieces", 10);
 }
 
-RV_WORKFLOW("tree-processing", .description = "Find a tree and chop it",
+RV_WORKFLOW("chop-tree", .description = "Find a tree and chop it",
             .steps = RV_STEPS(RV_STEP(findTree),
                               RV_STEP(chopTree, .timeout_ms = 60000, .on_timeout = RV_RETRY,
                                       .max_attempts = 3)))

@@ -21,6 +21,8 @@ As a module:
     worker.run("rival.db.sock")              # beside the store; for ever
     worker.run("tls://host:7070", token=…)   # or a server started with --workers; tcp:// where it has no TLS
 
+If several engines share the store there, it connects to all of them, and divides its credits among them (at least one each).
+
 As a program it offers the workflow above: rival_worker.py STORE.sock | tls://HOST:PORT | tcp://HOST:PORT
 The token is in RIVAL_WORKER_TOKEN; RIVAL_CA names a file of certificates to trust in place of the system's.
 
@@ -103,15 +105,17 @@ class Context:
 
 
 class Worker:
-    def __init__(self, credits=8, name=None):
+    def __init__(self, credits=8, name=None, first=None):
         self.credits, self.name = credits, name or "python:%d" % os.getpid()
+        self._first = first or self  # the connection that was asked for; it has one more for each other member
+        self._others, self._members, self._member = {}, [], None
         self._functions, self._plans, self._validators = {}, {}, {}
         self._running, self._answers, self._slots = {}, {}, {}
-        self._lock = threading.Lock()
+        self._lock, self._following = threading.Lock(), threading.Lock()
         self._socket = None
         self._session = None
         self._heartbeat = 10
-        self._stopping = False
+        self._stopping = self._up = False
 
     # ------------------------------------------------------------------------------ what it offers
 
@@ -211,7 +215,7 @@ class Worker:
         sock = self._dial(address, ca)
         sock.setblocking(False)
         hello = {"type": "hello", "protocol": PROTOCOL, "role": "worker", "credits": self.credits,
-                 "name": self.name, "pid": os.getpid()}
+                 "name": self.name, "pid": os.getpid(), "follows": True}
         if token:
             hello["token"] = token
         with self._lock:
@@ -310,16 +314,69 @@ class Worker:
                 self._answers.clear()
             self._session, self._heartbeat = frame["session"], frame.get("heartbeatMs", 10000) / 1000
             self._send(self._registration())
+            self._up = True
+            self._first._follow(self, frame)
             for answer in list(self._answers.values()):
                 self._send(answer)
+        elif kind == "members":
+            self._first._follow(self, frame)
         elif kind == "error":
-            if frame.get("id") == "register":
+            if frame.get("id") == "register" and self._first is self:
                 raise SystemExit("the engine refuses: " + frame["message"])
             print("rival_worker: " + frame["message"], file=sys.stderr)
         elif kind == "bye":
             raise Gone()
 
+    # ------------------------------------------------------------------------------------ members
+
+    def _follow(self, connection, frame):
+        """An engine says which members its store has; without `members`, who is connected has changed."""
+        with self._following:
+            connection._members = frame.get("members", connection._members)
+            if connection is self:
+                self._member = frame.get("member", self._member)
+            up = [w for w in (self, *self._others.values()) if w._up]
+            # What any engine knows: members hear of each other within a second or two. With nobody to ask, all stays as it is.
+            known = [m for w in up for m in w._members]
+            wanted = {m["workers"] for m in known if m["id"] != self._member} - {self._address}
+            if self._address.startswith("tls:"):  # then the token goes to nobody without TLS
+                wanted = {address for address in wanted if address.startswith("tls:")}
+            for address in set(self._others) - wanted if up else ():
+                self._others.pop(address)._leave()
+            for address in wanted - set(self._others):
+                other = self._others[address] = Worker(1, self.name, self)
+                other._functions, other._plans, other._validators = self._functions, self._plans, self._validators
+                threading.Thread(target=other.run, args=(address, self._token, self._ca), daemon=True).start()
+            self._divide()
+
+    def _divide(self):
+        """Equal shares of the credits, at least one: a member without any would wait for this worker for ever."""
+        up = [w for w in (self, *self._others.values()) if w._up]
+        for i, w in enumerate(up):
+            share = max(1, self._total // len(up) + (i < self._total % len(up)))
+            if w.credits != share:
+                w.credits = share
+                try:
+                    w._send({"type": "credits", "credits": share})
+                except Gone:
+                    pass  # its next hello says it
+
+    def _leave(self):
+        """The member is no more: end when nothing runs here for it."""
+        self._stopping = True
+        try:
+            self._send({"type": "credits", "credits": 0})
+        except Gone:
+            pass
+        threading.Thread(target=self._leave_when_idle, daemon=True).start()
+
+    def _leave_when_idle(self):
+        while self._running and self._socket is not None:
+            time.sleep(0.1)
+        self.stop()
+
     def _lost(self):
+        self._up = False
         with self._lock:
             if self._socket is not None:
                 self._socket.close()
@@ -329,6 +386,7 @@ class Worker:
 
     def run(self, address, token=None, ca=None):
         """Serve, and connect again when the connection is lost; until stop()."""
+        self._address, self._token, self._ca, self._total = address, token, ca, self.credits
         pause = 0.1
         while not self._stopping:
             try:
@@ -342,11 +400,15 @@ class Worker:
             except (OSError, Gone):
                 pass
             self._lost()
+            if not self._first._stopping:
+                self._first._follow(self, {})
             time.sleep(pause * (0.5 + random.random()))
             pause = min(pause * 2, 5)
 
     def stop(self):
         self._stopping = True
+        for other in list(self._others.values()):
+            other.stop()
         try:
             self._send({"type": "bye"})
         except Gone:

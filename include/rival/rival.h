@@ -589,6 +589,9 @@ enum rv_c_files {
 typedef struct rv_check_opts {
     size_t size; /* filled in by RV_CHECK_OPTS */
     int c_files; /* enum rv_c_files */
+    bool
+        keep_process; /* RV_C_FILES_LOADED: the Node.js process that loaded TypeScript and JavaScript files stays until the
+                          report is freed, for rv_file_opts.checked. It ends with the calling thread */
 } rv_check_opts;
 #define RV_CHECK_OPTS(...) (&(rv_check_opts){ .size = sizeof(rv_check_opts), __VA_ARGS__ })
 RV_API void rv_check_opts_init(rv_check_opts *opts);
@@ -630,6 +633,9 @@ typedef struct rv_file_opts {
                         step ends the process, and a step that never ends cannot be stopped */
     void (*tell)(void *arg, const char *text); /* C: called with the output of the compiler */
     void *arg;                                 /* passed to `tell` */
+    rv_report *
+        checked; /* of rv_check_files() with `keep_process` on the same path: its process becomes that of
+                           the files, if they have not changed; NULL = another one is started */
 } rv_file_opts;
 #define RV_FILE_OPTS(...) (&(rv_file_opts){ .size = sizeof(rv_file_opts), __VA_ARGS__ })
 RV_API void rv_file_opts_init(rv_file_opts *opts);
@@ -927,8 +933,8 @@ RV_API int rv_count_runs(rv_engine *engine, rv_run_counts *ret, rv_error *err);
  * continues. Works with read_only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_overview(rv_engine *engine, char **ret, rv_error *err);
 
-/* Who shares the store (rv_engine_opts.member), by id: JSON for rv_free(). {members: [{id, process, version, runs,
- * since, leaseUntil, self?}]}: `runs` are those that it has in memory, `leaseUntil` is by the clock of the database,
+/* Who shares the store (rv_engine_opts.member), by id: JSON for rv_free(). {members: [{id, process, version, workers?,
+ * runs, since, leaseUntil, self?}]}: `workers` is where workers reach it, `runs` are those that it has in memory, `leaseUntil` is by the clock of the database,
  * `self` is true for this engine. No members where one process drives the store.
  * Works on an engine for reading only. Errors: RV_EINVAL, RV_ENOMEM, RV_ESTORE. */
 RV_API int rv_members(rv_engine *engine, char **ret, rv_error *err);
@@ -1303,7 +1309,8 @@ RV_API int rv_plan_of_workflow(rv_engine *engine, const char *workflow, char **r
  *                "workers", "hosts", "io" (commands), "connections" (http), "evaluator"
  *   concurrency  iterations held back by the `limitSize` of their forEach
  *   timer, retry (`attempt`)   until `dueAt`
- *   signal, handle   waits for a signal or an rv_complete() of that `name`, until `dueAt` if there is one
+ *   signal, handle   waits for a signal or an rv_complete() of that `name`, until `dueAt` if there is one; the
+ *                `asks` of a node, {message, schema, url?}, is what its tool asks a person
  *   worker       no process here has its `function`; it continues when that is registered
  *   decision     the run is suspended: `cause` says why
  *   turn         not waiting: it continues at once
@@ -1333,6 +1340,10 @@ typedef struct rv_workers_opts {
      * on loopback addresses only. Thread: one of the engine's, one call at a time. */
     bool (*admits)(void *arg, const char *token, const char *from);
     void *arg;
+    /* With a store that several engines share: how workers of the others reach this one, "tls://HOST:PORT" or
+     * "tcp://HOST:PORT"; port 0 = that of `listen`. NULL: `listen`, with the name of the machine if it is every
+     * address; a loopback address is not told. */
+    const char *url;
 } rv_workers_opts;
 #define RV_WORKERS_OPTS(...) (&(rv_workers_opts){ .size = sizeof(rv_workers_opts), __VA_ARGS__ })
 RV_API void rv_workers_opts_init(rv_workers_opts *opts);
@@ -1340,7 +1351,7 @@ RV_API void rv_workers_opts_init(rv_workers_opts *opts);
 /* Accept workers on a TCP address, until the engine closes. *ret_port (may be NULL) is the port. Keeps no reference
  * to the texts of `opts`. Errors: RV_EINVAL (a bad address or certificate, or no TLS or `admits` beyond loopback),
  * RV_EBUSY (the address is in use), RV_EEXIST (the engine listens already), RV_ESTATE (this engine runs no steps),
- * RV_ENOMEM, RV_ESYS. Thread: any, one at a time. */
+ * RV_ECLOSED, RV_ENOMEM, RV_ESYS; after an error it does not listen. Thread: any, one at a time. */
 RV_API int rv_workers_listen(rv_engine *engine, const rv_workers_opts *opts, uint16_t *ret_port,
                              rv_error *err);
 
@@ -1374,6 +1385,9 @@ typedef struct rv_worker_opts {
     const char *trusted; /* tls: a PEM file of certificates to trust; NULL = the system's */
     const char *name;    /* for people, at most 100 bytes; NULL = none */
     uint32_t credits;    /* steps at once, each on its own thread; 0 = 16 */
+    /* Only connect to `address`. Else, if several engines share the store there, connect to all of them: `credits` are
+     * divided among them, at least one each. The token must be valid at all of them. */
+    bool one_engine;
 } rv_worker_opts;
 #define RV_WORKER_OPTS(...) (&(rv_worker_opts){ .size = sizeof(rv_worker_opts), __VA_ARGS__ })
 RV_API void rv_worker_opts_init(rv_worker_opts *opts);

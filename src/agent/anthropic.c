@@ -4,10 +4,23 @@
 
 #include "base/error.h"
 
-static void put_block_text(struct rv__buf *out, struct rv__str text)
+static void put_file(struct rv__buf *out, const struct rv__enclosed *file)
 {
-    rv__buf_text(out, "{\"type\":\"text\",\"text\":");
-    rv__buf_json_str(out, text);
+    bool text = file->kind == MEDIA_TEXT;
+    rv__buf_fmt(out, "{\"type\":\"%s\",\"source\":{\"type\":\"%s\",\"media_type\":\"",
+                file->kind == MEDIA_IMAGE ? "image" : "document", text ? "text" : "base64");
+    rv__buf_str(out, text ? rv__str("text/plain") : file->type); /* of texts it takes no other */
+    rv__buf_text(out, "\",\"data\":");
+    if (text) {
+        rv__buf_json_str(out, file->bytes);
+    } else {
+        rv__buf_char(out, '"');
+        rv__buf_base64(out, file->bytes);
+        rv__buf_char(out, '"');
+    }
+    rv__buf_char(out, '}');
+    if (file->kind != MEDIA_IMAGE)
+        rv__model_request_text(out, "title", file->name);
     rv__buf_char(out, '}');
 }
 
@@ -18,7 +31,7 @@ static void put_assistant(struct rv__buf *out, const struct rv__message *m)
     bool first = m->text.len == 0;
     rv__buf_text(out, ",{\"role\":\"assistant\",\"content\":[");
     if (m->text.len > 0)
-        put_block_text(out, m->text);
+        rv__model_request_part(out, m->text);
     rv__json_iter_init(&it, rv__str_none(m->calls) ? rv__str("[]") : m->calls);
     while (rv__json_next(&it, NULL, &call)) {
         if (!rv__json_get(call, "id", &id) || !rv__json_get(call, "name", &name) ||
@@ -35,7 +48,7 @@ static void put_assistant(struct rv__buf *out, const struct rv__message *m)
         rv__buf_char(out, '}');
     }
     if (first) /* it wants something */
-        put_block_text(out, rv__str("(no answer)"));
+        rv__model_request_part(out, rv__str("(no answer)"));
     rv__buf_text(out, "]}");
 }
 
@@ -92,7 +105,10 @@ static void write(const struct rv__model_request *request, struct rv__buf *out)
             i += put_results(out, m, request->count - i) - 1;
         } else {
             rv__buf_text(out, ",{\"role\":\"user\"");
-            rv__model_request_text(out, "content", m->text);
+            if (m->file_count > 0)
+                rv__model_request_content(out, m, put_file);
+            else
+                rv__model_request_text(out, "content", m->text);
             rv__buf_char(out, '}');
         }
     }

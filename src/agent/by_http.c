@@ -47,7 +47,7 @@ static bool is_stream(struct rv__str head)
 static void take_event(void *arg, struct rv__str data)
 {
     struct rv__tool_request *r = arg;
-    rv__tool_heard(r->server, r, data);
+    rv__tool_received(r->server, r, data);
 }
 
 /* A session begins with the answer to `initialize`. */
@@ -66,16 +66,21 @@ static void keep_session(struct rv__tool_server *s, struct rv__str head)
 static bool received(struct rv__fetch *fetch, struct rv__str head, struct rv__str bytes)
 {
     struct rv__tool_request *r = RV__CONTAINER(fetch, struct rv__tool_request, fetch);
+    if (bytes.len == 0) { /* the head */
+        if ((r->ask == ASK_STREAM || r->ask == ASK_LISTEN) && !r->ended)
+            rv__tool_greeting_streams(r->server);
+        return !r->ended;
+    }
     if (!r->typed) {
         r->typed = true;
         r->streams = is_stream(head);
-        if (r->ask == ASK_INITIALIZE && !r->over)
+        if (r->ask == ASK_INITIALIZE && !r->ended)
             keep_session(r->server, head);
     }
-    if (r->over) /* it is answered, or nobody waits for it */
+    if (r->ended) /* it is answered, or nobody waits for it */
         return false;
     if (r->streams)
-        return rv__sse_add(&r->sse, bytes, take_event, r) == RV_OK && !r->over;
+        return rv__sse_add(&r->sse, bytes, take_event, r) == RV_OK && !r->ended;
     rv__buf_str(&r->body, bytes);
     return r->body.rc == RV_OK;
 }
@@ -93,7 +98,7 @@ static bool may_resume(const struct rv__tool_request *r)
     return r->server->era == ERA_HANDSHAKE && r->streams && r->sse.id.len > 0;
 }
 
-static void come_back(struct rv__tool_request *r)
+static void schedule_resume(struct rv__tool_request *r)
 {
     int64_t wait = r->sse.retry_ms >= 0 ? r->sse.retry_ms : RESUME_MS;
     r->resumes = true;
@@ -108,20 +113,22 @@ static void fetched(struct rv__fetch *fetch, const struct rv__fetch_result *resu
     struct rv__tool_server *s = r->server;
     bool good = result->end == RV__FETCH_ANSWERED && result->status >= 200 && result->status < 300;
     char why[500];
-    if (good && !r->over && !r->streams && r->body.len > 0)
-        rv__tool_heard(s, r, rv__buf_view(&r->body));
+    if (good && !r->ended && !r->streams && r->body.len > 0)
+        rv__tool_received(s, r, rv__buf_view(&r->body));
     r->fetching = false; /* until here it may be over, but is there */
-    if (r->over || r->ask == ASK_NOTICE) {
-        bool greets = r->greets && !r->over;
+    if (r->ended || r->ask == ASK_NOTICE) {
+        bool greets = r->greets && !r->ended;
         rv__tool_request_free(r);
         if (greets)
-            rv__tool_initialized(s);
+            rv__tool_greeting_acknowledged(s);
         return;
     }
+    if (rv__tool_question_has_result(r))
+        return; /* it stays until its step comes for it */
     if (result->end == RV__FETCH_ANSWERED && !good && rv__tool_refused(r, result))
         return;
     if ((good || (r->streams && result->end == RV__FETCH_DROPPED)) && may_resume(r)) {
-        come_back(r);
+        schedule_resume(r);
         return;
     }
     if (result->end != RV__FETCH_ANSWERED)
@@ -205,6 +212,8 @@ int rv__by_http_send(struct rv__tool_request *r)
     bool gets = r->ask == ASK_STREAM || r->resumes;
     rv__arena_reset(&r->arena);
     r->typed = r->streams = false;
+    if (!r->resumes)
+        r->session_number = r->server->session_number;
     r->fetch = (struct rv__fetch){ .url = r->server->url,
                                    .method = gets ? "GET" : "POST",
                                    .body = gets ? (struct rv__str){ NULL, 0 }

@@ -12,7 +12,7 @@ static void heard(struct rv__command *command, struct rv__str bytes)
         size_t len = end != NULL ? (size_t)(end - bytes.at) : bytes.len;
         rv__buf_add(&s->line, bytes.at, len);
         if (s->line.rc != RV_OK) {
-            rv__tool_gone(s, "it wrote a line that is longer than any message may be");
+            rv__tool_server_lost(s, "it wrote a line that is longer than any message may be");
             return;
         }
         if (end == NULL)
@@ -21,7 +21,7 @@ static void heard(struct rv__command *command, struct rv__str bytes)
         while (line.len > 0 && strchr(" \t\r", line.at[line.len - 1]) != NULL)
             line.len--;
         if (line.len > 0)
-            rv__tool_heard(s, NULL, line);
+            rv__tool_received(s, NULL, line);
         rv__buf_reset(&s->line);
         bytes = (struct rv__str){ end + 1, bytes.len - len - 1 };
     }
@@ -42,13 +42,13 @@ static void ended(struct rv__command *command, const struct rv__command_result *
                  result->error.code != 0 ? result->error.message : "it was not started");
     struct rv__str tail = rv__str_end(result->tail, 300);
     snprintf(why, sizeof why, "%s%s%.*s", how, tail.len > 0 ? ": " : "", RV__ARG(tail));
-    rv__tool_gone(s, why);
+    rv__tool_server_lost(s, why);
 }
 
 static void begun(struct rv__command *command)
 {
     struct rv__tool_server *s = RV__CONTAINER(command, struct rv__tool_server, command);
-    rv__tool_greet(s);
+    rv__tool_greeting_begin(s);
 }
 
 int rv__by_pipe_begin(struct rv__tool_server *s)

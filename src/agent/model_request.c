@@ -1,4 +1,4 @@
-/* model_request.c: what the protocols share: talks out, replies in. */
+/* model_request.c: what the protocols share: writing requests, reading answers. */
 #include "agent/protocol.h"
 
 #include "base/error.h"
@@ -9,6 +9,28 @@ void rv__model_request_text(struct rv__buf *out, const char *key, struct rv__str
         return;
     rv__buf_fmt(out, ",\"%s\":", key);
     rv__buf_json_str(out, text);
+}
+
+void rv__model_request_part(struct rv__buf *out, struct rv__str text)
+{
+    rv__buf_text(out, "{\"type\":\"text\"");
+    rv__model_request_text(out, "text", text);
+    rv__buf_char(out, '}');
+}
+
+void rv__model_request_content(struct rv__buf *out, const struct rv__message *message,
+                               void (*put)(struct rv__buf *out, const struct rv__enclosed *file))
+{
+    rv__buf_text(out, ",\"content\":[");
+    for (size_t i = 0; i < message->file_count; i++) {
+        rv__buf_text(out, i > 0 ? "," : "");
+        put(out, &message->files[i]);
+    }
+    if (message->text.len > 0) { /* an empty part is refused */
+        rv__buf_char(out, ',');
+        rv__model_request_part(out, message->text);
+    }
+    rv__buf_char(out, ']');
 }
 
 void rv__model_request_system(struct rv__buf *out, const char *key,

@@ -29,6 +29,34 @@ static void put_calls(struct rv__buf *out, struct rv__str calls)
     rv__buf_char(out, ']');
 }
 
+/* Texts have no form of their own here: they are parts of the message. */
+static void put_file(struct rv__buf *out, const struct rv__enclosed *file)
+{
+    if (file->kind == MEDIA_TEXT) {
+        struct rv__buf text;
+        rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the file */
+        rv__buf_str(&text, file->name);
+        rv__buf_text(&text, ":\n");
+        rv__buf_str(&text, file->bytes);
+        rv__model_request_part(out, rv__buf_view(&text));
+        if (text.rc < 0)
+            out->rc = text.rc;
+        rv__buf_done(&text);
+        return;
+    }
+    if (file->kind == MEDIA_IMAGE) {
+        rv__buf_text(out, "{\"type\":\"image_url\",\"image_url\":{\"url\":\"data:");
+    } else {
+        rv__buf_text(out, "{\"type\":\"file\",\"file\":{\"filename\":");
+        rv__buf_json_str(out, file->name);
+        rv__buf_text(out, ",\"file_data\":\"data:");
+    }
+    rv__buf_str(out, file->type);
+    rv__buf_text(out, ";base64,");
+    rv__buf_base64(out, file->bytes);
+    rv__buf_text(out, "\"}}");
+}
+
 static void put_message(struct rv__buf *out, const struct rv__message *m)
 {
     static const char *const roles[] = { "user", "assistant", "tool" };
@@ -37,7 +65,9 @@ static void put_message(struct rv__buf *out, const struct rv__message *m)
         rv__buf_text(out, ",\"tool_call_id\":");
         rv__buf_str(out, m->call_id);
     }
-    if (m->text.len > 0 || m->role != ROLE_ASSISTANT)
+    if (m->file_count > 0)
+        rv__model_request_content(out, m, put_file);
+    else if (m->text.len > 0 || m->role != ROLE_ASSISTANT)
         rv__model_request_text(out, "content", rv__str_none(m->text) ? rv__str("") : m->text);
     else
         rv__buf_text(out, ",\"content\":null");

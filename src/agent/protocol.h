@@ -63,6 +63,11 @@ void rv__incoming_refuse(struct rv__incoming *s, struct rv__str error);
 
 /* "key":"text", with a comma before it; nothing, if it is none. */
 void rv__model_request_text(struct rv__buf *out, const char *key, struct rv__str text);
+/* A part of a message that is text: {"type":"text","text":…}. */
+void rv__model_request_part(struct rv__buf *out, struct rv__str text);
+/* ,"content":[…] of a message with files: each as `put` writes it, then its text. */
+void rv__model_request_content(struct rv__buf *out, const struct rv__message *message,
+                               void (*put)(struct rv__buf *out, const struct rv__enclosed *file));
 /* The same of the system prompt; `words`: it also says that the answer is to fit the schema. */
 void rv__model_request_system(struct rv__buf *out, const char *key,
                               const struct rv__model_request *request, bool words);

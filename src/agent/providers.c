@@ -1,4 +1,4 @@
-/* providers.c: providers by name, as a configuration has them. */
+/* providers.c: the providers of a configuration, by name. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +11,17 @@
 
 enum { MOST_NAME = 100 };
 
-#define LIMIT "provider:" /* and its name: that of its limit */
+#define LIMIT "provider:" /* with its name: the name of its limit */
 
 struct rv__provider {
     struct rv__provider *next;
     const char *name;
-    char *url, *key_variable; /* key_variable NULL: it needs none */
+    char *url, *key_variable; /* key_variable NULL: it needs no key */
     struct rv__str model;     /* none: not said */
     const struct rv__protocol *protocol;
     struct rv__provider_limits limits;
-    double input_price, output_price; /* of a million tokens; 0: not said */
+    bool has_prices;
+    double input_price, output_price; /* of a million tokens; 0 if not given */
     bool streams, native;
 };
 
@@ -34,7 +35,7 @@ static const struct rv__protocol *const protocols[PROVIDER_KINDS] = {
     [PROVIDER_ANTHROPIC] = &rv__anthropic,
 };
 
-/* What is being read. */
+/* The state of reading a configuration. */
 struct reading {
     struct rv__providers *to;
     const char *file;
@@ -137,6 +138,7 @@ static int read_limits(const struct reading *r, struct rv__str object, struct rv
         rc = read_count(r, part, "tokensPerMinute", &l->tokens_per_minute);
     if (rc == RV_OK)
         rc = read_part(r, object, "prices", prices, 2, &part);
+    p->has_prices = rc == RV_OK && rv__json_count(part) > 0;
     if (rc == RV_OK)
         rc = read_price(r, part, "input", &p->input_price);
     if (rc == RV_OK)
@@ -347,6 +349,11 @@ const char *rv__provider_key(const struct rv__provider *provider)
     return key != NULL && *key != '\0' ? key : NULL;
 }
 
+bool rv__provider_has_prices(const struct rv__provider *provider)
+{
+    return provider->has_prices;
+}
+
 double rv__provider_cost(const struct rv__provider *provider, int64_t input, int64_t output)
 {
     return ((double)input * provider->input_price + (double)output * provider->output_price) / 1e6;
@@ -365,7 +372,7 @@ const char *const *rv__provider_headers(const struct rv__provider *provider, con
     if (provider->protocol->more_header != NULL)
         lines[count++] = provider->protocol->more_header;
     if (*key != '\0') {
-        /* The format is one of the two in our own table. */
+        /* The format comes from the protocols' own table. */
         const char *format = provider->protocol->key_header, *mark = strstr(format, "%s");
         snprintf(line, room, "%.*s%s", (int)(mark - format), format, key);
         lines[count++] = line;
@@ -373,7 +380,7 @@ const char *const *rv__provider_headers(const struct rv__provider *provider, con
     return lines;
 }
 
-/* ----------------------------------------------------------------------------------- talks --- */
+/* ----------------------------------------------------------------------------------- requests --- */
 
 int rv__model_request_write(const struct rv__model_request *request, struct rv__buf *out,
                             rv_error *err)

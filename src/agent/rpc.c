@@ -1,6 +1,7 @@
 /* rpc.c: messages of MCP servers, as they come. */
 #include "agent/rpc.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -13,6 +14,23 @@ struct rv__str rv__rpc_member(struct rv__str object, const char *key, enum rv__j
     if (rv__str_none(object) || !rv__json_get(object, key, &value) || rv__json_type(value) != type)
         return none;
     return value;
+}
+
+bool rv__rpc_is(struct rv__str json, const char *text)
+{
+    return !rv__str_none(json) && rv__json_string_is(json, rv__str(text));
+}
+
+void rv__rpc_error_text(const struct rv__rpc *rpc, char *text, size_t room)
+{
+    const size_t most = RV__RPC_ERROR_TEXT - 40; /* the rest is for its code */
+    struct rv__str message = rpc->message;
+    if (message.len >= 2) /* without its quotes; escapes stay */
+        message = (struct rv__str){ message.at + 1, message.len - 2 };
+    else
+        message = rv__str("no reason given");
+    snprintf(text, room, "%.*s (code %" PRId64 ")", (int)(message.len < most ? message.len : most),
+             message.at, rpc->code);
 }
 
 static int wrong(rv_error *err, const char *why)

@@ -10,13 +10,16 @@ enum {
     RV__RPC_BYTES = 32 << 20, /* of one message: more than the result of a step may have */
 };
 
-/* Errors that say something about the server; the last three since 2026-07-28. */
+/* Errors that say something about the server; those of headers, capability and version since 2026-07-28. */
 enum {
     RV__RPC_NO_METHOD = -32601,
     RV__RPC_PARAMS = -32602,
     RV__RPC_HEADERS = -32020,
     RV__RPC_CAPABILITY = -32021,
     RV__RPC_VERSION = -32022,
+    RV__RPC_VISIT = -32042, /* 2025-11-25: a person has to open an address first */
+    RV__RPC_BAD_SESSION =
+        -32000, /* with status 400, of servers made after the TypeScript SDK's examples */
 };
 
 enum rv__rpc_kind { RPC_RESULT, RPC_ERROR, RPC_REQUEST, RPC_NOTIFICATION };
@@ -37,6 +40,11 @@ struct rv__rpc {
 int rv__rpc_read(struct rv__str text, struct rv__rpc *ret, rv_error *err);
 /* A member, and of the type that it must have; "none": there is none. */
 struct rv__str rv__rpc_member(struct rv__str object, const char *key, enum rv__json_type type);
+/* Is it a JSON string of this text? False if there is none. */
+bool rv__rpc_is(struct rv__str json, const char *text);
+/* The message and code of an error, for a sentence. */
+enum { RV__RPC_ERROR_TEXT = 440 };
+void rv__rpc_error_text(const struct rv__rpc *rpc, char *text, size_t room);
 
 /* Server-sent events, as bytes come. */
 struct rv__sse {

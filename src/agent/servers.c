@@ -361,6 +361,7 @@ int rv__tool_servers_new(struct rv__str json, const char *file,
     for (struct rv__tool_server *s = all->first; s != NULL; s = s->next) {
         rv__chain_init(&s->waiting);
         rv__chain_init(&s->requests);
+        rv__chain_init(&s->polling);
         rv__buf_init(&s->line, RV__RPC_BYTES);
         rv__buf_init(&s->tools, RV__RPC_BYTES);
         rv__buf_init(&s->pages, RV__RPC_BYTES);

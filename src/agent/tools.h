@@ -14,6 +14,7 @@
 
 #include <rival/base.h>
 
+#include "agent/note.h"
 #include "base/str.h"
 #include "exec/exec.h"
 
@@ -49,6 +50,7 @@ const char *rv__tool_server_name(const struct rv__tool_server *server);
 
 enum rv__tool_end {
     TOOL_ANSWERED,
+    TOOL_NOTED,     /* it goes on: a person is asked, or the server works on it as a task */
     TOOL_REFUSED,   /* with an error of the protocol */
     TOOL_DOWN,      /* the server could not be started, reached or understood: nothing was called */
     TOOL_LOST,      /* it was called, and the server died or hung up before it answered */
@@ -60,11 +62,11 @@ enum rv__tool_end {
 /* Valid during `done` only. The server's secrets are hidden in it. */
 struct rv__tool_result {
     enum rv__tool_end end;
-    struct rv__str
-        json; /* ANSWERED: the result, {content, structuredContent?, isError?}; or the tools, an array
-                            of {name, description?, inputSchema} */
+    /* ANSWERED: the result, {content, structuredContent?, isError?}; or the tools, an array of {name, description?,
+     * inputSchema}. NOTED: the note of the call that goes on with it: note.h */
+    struct rv__str json;
     int64_t code;    /* REFUSED */
-    char error[600]; /* a sentence, unless ANSWERED */
+    char error[600]; /* a sentence, unless ANSWERED or NOTED */
 };
 
 /* Somebody else's: it lives, with all it points to, until `done` has been called. */
@@ -72,7 +74,12 @@ struct rv__tool_call {
     struct rv__tool_server *server;
     struct rv__str name;      /* of the tool; none: what is asked for is the list of tools */
     struct rv__str arguments; /* a JSON object */
-    int64_t timeout_ms;       /* from when it was sent; 0 = none */
+    int64_t timeout_ms;       /* from when it was sent, unless it is a task; 0 = none */
+    struct rv__str key;  /* of all calls of one step, and of no other; none: it leaves no note */
+    struct rv__str note; /* it goes on with what ended in this note; none: it begins; */
+    struct rv__str
+        answer;    /* and what the person said, {action, content?}; none: nobody was asked */
+    bool gives_up; /* instead: end what the note tells of. The result says nothing */
     void (*begun)(struct rv__tool_call *call); /* it was sent. NULL: nobody asks */
     /* What it says meanwhile: its progress, its log. NULL: nobody listens. */
     void (*said)(struct rv__tool_call *call, struct rv__str text);
@@ -81,9 +88,18 @@ struct rv__tool_call {
     struct { /* the server's; zero before the start */
         struct rv__io *io;
         struct rv__errand start, cancel;
-        struct rv__link listed;           /* while it waits for its server */
-        struct rv__tool_request *request; /* while it was sent */
-        bool again;                       /* its session had ended, and it was sent once more */
+        struct rv__link listed;           /* in its server's `waiting` or `polling` */
+        struct rv__tool_request *request; /* that was sent for it; NULL: none is under way */
+        struct rv__tool_note note;        /* `note`, read */
+        struct rv__buf
+            answers; /* of people: pairs as in a note's `told`, or the inside of inputResponses */
+        size_t answers_used;   /* how many of those the server has asked for again */
+        struct rv__alarm poll; /* of a task: when to ask for it again, */
+        bool is_polling;       /* if it is in `polling` */
+        bool task_updated;     /* its task was sent the answers */
+        int missed_polls;      /* how often in a row its server could not be asked */
+        bool resent;           /* once more, because its session had ended */
+        bool begun;            /* `begun` was called */
     } own;
 };
 

@@ -1,7 +1,7 @@
 /* alloc.c: malloc with a countdown to failure.
  *
  * The countdown is per thread: a test that makes the n-th allocation of a call fail must not be
- * disturbed by, nor disturb, the threads beside it. Off is a countdown that never ends. */
+ * disturbed by other threads, nor disturb them. LONG_MAX means that it is off. */
 #include "base/alloc.h"
 
 #include <limits.h>
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 
 static _Thread_local long countdown = LONG_MAX;
-static _Thread_local long to_fail = LONG_MAX; /* from its end on */
-static _Thread_local unsigned one_in;         /* 0 = no chance */
-static _Thread_local uint64_t chance;
+static _Thread_local long to_fail = LONG_MAX; /* how many fail once the countdown is at 0 */
+static _Thread_local unsigned one_in;         /* > 0: instead, one in so many fails at random */
+static _Thread_local uint64_t chance;         /* state of that random generator */
 static _Thread_local bool failed;
 
 static bool must_fail(void)

@@ -1,4 +1,4 @@
-/* arena.c: chunks that double up to a bound, filled from the front.
+/* arena.c: chunks whose size doubles up to a limit, filled from the front.
  *
  * What is larger than a chunk gets one of its own, linked behind the current one, so that a large
  * piece does not waste what is left of it. */
@@ -97,7 +97,7 @@ static void *alloc_slow(struct rv__arena *arena, size_t size)
     }
 
     struct rv__arena_chunk *chunk = add_chunk(arena, whole > usual ? whole : usual);
-    if (chunk == NULL && whole < usual) /* near the bound: take just what is needed */
+    if (chunk == NULL && whole < usual) /* near the limit: take only what is needed */
         chunk = add_chunk(arena, whole);
     if (chunk == NULL)
         return NULL;

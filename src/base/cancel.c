@@ -76,7 +76,7 @@ static void fire_one(rv_cancel *c, const rv_error *why)
     while (watch != NULL) {
         struct rv__cancel_watch *next = watch->next;
         watch->link = NULL;
-        watch->fired(watch); /* the waiter may be gone once it is told: not touched again */
+        watch->fired(watch); /* this may free the watch: do not touch it again */
         watch = next;
     }
 }
@@ -104,8 +104,8 @@ rv_cancel *rv_cancel_new(rv_cancel *parent)
     return c;
 }
 
-/* The token after `c` in a walk over all below `top`, children first; `down` false skips them. No
- * recursion: a chain of tokens may be as deep as its users like. */
+/* The token after `c` in a depth-first walk from `top`; without `down`, what is below `c` is skipped.
+ * Not recursive, because a chain of tokens may have any depth. */
 static rv_cancel *walk(rv_cancel *top, rv_cancel *c, bool down)
 {
     if (down && c->child != NULL)
@@ -158,7 +158,7 @@ void rv_cancel_free(rv_cancel *c)
         return;
 
     struct domain *domain = c->domain;
-    pthread_mutex_lock(&domain->lock); /* a fire from above may be in it just now */
+    pthread_mutex_lock(&domain->lock); /* the parent may be firing it right now */
     assert(c->watches == NULL);        /* whoever watches holds the token */
     rv_cancel *parent = c->parent;
     unlink_token(c);
@@ -195,7 +195,7 @@ bool rv__cancel_watch(rv_cancel *c, struct rv__cancel_watch *watch)
 
 void rv__cancel_unwatch(rv_cancel *c, struct rv__cancel_watch *watch)
 {
-    pthread_mutex_lock(&c->domain->lock); /* also waits for a callback that runs just now */
+    pthread_mutex_lock(&c->domain->lock); /* also waits for a callback that is running */
     if (watch->link != NULL) {
         *watch->link = watch->next;
         if (watch->next != NULL)
@@ -205,7 +205,7 @@ void rv__cancel_unwatch(rv_cancel *c, struct rv__cancel_watch *watch)
     pthread_mutex_unlock(&c->domain->lock);
 }
 
-/* A waiter is told under the tree's lock, and wakes under its own: never the other way round. */
+/* Lock order: the tree's lock, then the waiter's own. */
 struct waiter {
     struct rv__cancel_watch watch; /* first */
     pthread_mutex_t lock;
@@ -230,7 +230,7 @@ bool rv_cancel_wait(rv_cancel *c, int64_t timeout_ms)
     if (rv_cancel_fired(c))
         return true;
     while (rv__cond_init(&w.cond) < 0)
-        rv__clock_sleep_ms(1); /* no memory: a wait cannot say so, and may last a little longer */
+        rv__clock_sleep_ms(1); /* no memory: try again, since a wait cannot report an error */
     bool watching = c != NULL && rv__cancel_watch(c, &w.watch);
     pthread_mutex_lock(&w.lock);
     w.fired |= c != NULL && !watching;
@@ -239,7 +239,7 @@ bool rv_cancel_wait(rv_cancel *c, int64_t timeout_ms)
     bool fired = w.fired;
     pthread_mutex_unlock(&w.lock);
     if (watching)
-        rv__cancel_unwatch(c, &w.watch); /* after it, nobody wakes us any more */
+        rv__cancel_unwatch(c, &w.watch); /* nobody uses `w` any more after this */
     pthread_cond_destroy(&w.cond);
     pthread_mutex_destroy(&w.lock);
     return fired;

@@ -14,7 +14,7 @@ enum { MS_PER_DAY = 86400000, DAYS_PER_ERA = 146097 /* 400 years: the calendar r
 
 static const int64_t NS_PER_S = 1000000000;
 
-/* Neither clock can be missing on a system that starts us; so reading one has no error. */
+/* Both clocks exist on every system we run on, so reading them cannot fail. */
 static int64_t read_ns(clockid_t id)
 {
     struct timespec now;
@@ -115,7 +115,7 @@ bool rv__cond_wait_until(pthread_cond_t *cond, pthread_mutex_t *mutex, int64_t d
     if (deadline_ns == RV__NEVER) {
         rc = pthread_cond_wait(cond, mutex);
     } else {
-        int64_t ns = deadline_ns < 0 ? 0 : deadline_ns; /* long ago; a timespec has no minus */
+        int64_t ns = deadline_ns < 0 ? 0 : deadline_ns; /* a timespec cannot be negative */
         struct timespec until = { .tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S };
         rc = pthread_cond_timedwait(cond, mutex, &until);
     }
@@ -133,8 +133,8 @@ static char *put_digits(char *at, int64_t n, int width, char end)
     return at + width + 1;
 }
 
-/* By hand, because gmtime_r() takes libc's time zone lock, and a log line needs one of these. The
- * year is thought to begin in March, which puts the leap day at its end (H. Hinnant's method). */
+/* Not by gmtime_r(), which takes libc's time zone lock, and every log line has a time. Years are counted
+ * from March, so that the leap day is the last of its year (H. Hinnant's method). */
 void rv__time_text(int64_t wall_ms, char ret[RV__TIME_TEXT_SIZE])
 {
     static const int64_t first_ms = INT64_C(-62167219200000); /* 0000-01-01T00:00:00.000Z */
@@ -143,7 +143,8 @@ void rv__time_text(int64_t wall_ms, char ret[RV__TIME_TEXT_SIZE])
 
     int64_t since_ms = (wall_ms < first_ms ? first_ms : wall_ms > last_ms ? last_ms : wall_ms);
     since_ms += DAYS_0000_03_01_TO_1970 * (int64_t)MS_PER_DAY;
-    since_ms += DAYS_PER_ERA * (int64_t)MS_PER_DAY; /* an era more: January of 0 is not negative */
+    since_ms += DAYS_PER_ERA *
+                (int64_t)MS_PER_DAY; /* one more era, so that January of year 0 is not negative */
     int64_t ms = since_ms % MS_PER_DAY;
     int64_t days = since_ms / MS_PER_DAY;
 

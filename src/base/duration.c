@@ -1,9 +1,9 @@
-/* duration.c: numbers with units, one after the other. */
+/* duration.c: reads durations such as "1h30m" or "2.5s". */
 #include "base/duration.h"
 
 #include <string.h>
 
-/* The unit at the text's beginning, in ms; 0: none. */
+/* Reads the unit at the beginning of the text and returns it in ms; 0: there is none. */
 static int64_t read_unit(struct rv__str *text)
 {
     static const struct {
@@ -21,7 +21,7 @@ static int64_t read_unit(struct rv__str *text)
     return 0;
 }
 
-/* Digits, and a fraction of up to three of them, in thousandths. */
+/* Reads a number with up to three decimals, in thousandths. */
 static bool read_thousandths(struct rv__str *text, int64_t *ret)
 {
     int64_t n = 0;

@@ -1,9 +1,9 @@
 /* id.c: 128 bits in Crockford's base32, as a ULID, but lower-case.
  *
- * An id is a number of 128 bits with the time on top. If the time has moved on, the rest is drawn
- * anew; if not, the number is counted up by one, and a carry out of the random part goes into the
- * time, which then runs a millisecond ahead until the clock catches up. So order needs no case
- * distinction: numbers only grow, and the alphabet is in ASCII's order. */
+ * An id is a number of 128 bits: the time in the upper bits, a random part below. In a new millisecond
+ * the random part is drawn again; in the same one the number is incremented. If the random part
+ * overflows, the time in the id is one millisecond ahead until the clock catches up. So ids only grow,
+ * and as the alphabet is in ASCII order, they sort as text. */
 #include "base/id.h"
 
 static const uint64_t MAX_WALL_MS = (UINT64_C(1) << 48) - 1; /* the year 10889 */

@@ -1,4 +1,4 @@
-/* index.c: a table of buckets that doubles when it has as many entries as buckets. */
+/* index.c: a hash table with chains, doubled when it has as many entries as buckets. */
 #include "base/index.h"
 
 #include "base/alloc.h"
@@ -61,7 +61,7 @@ void rv__index_remove(struct rv__index *index, struct rv__index_entry *entry)
     index->count--;
 }
 
-static struct rv__index_entry *of_hash(struct rv__index_entry *entry, uint64_t hash)
+static struct rv__index_entry *next_with_hash(struct rv__index_entry *entry, uint64_t hash)
 {
     while (entry != NULL && entry->hash != hash)
         entry = entry->next;
@@ -70,10 +70,10 @@ static struct rv__index_entry *of_hash(struct rv__index_entry *entry, uint64_t h
 
 struct rv__index_entry *rv__index_first(const struct rv__index *index, uint64_t hash)
 {
-    return index->size > 0 ? of_hash(*bucket(index, hash), hash) : NULL;
+    return index->size > 0 ? next_with_hash(*bucket(index, hash), hash) : NULL;
 }
 
 struct rv__index_entry *rv__index_next(const struct rv__index_entry *entry)
 {
-    return of_hash(entry->next, entry->hash);
+    return next_with_hash(entry->next, entry->hash);
 }

@@ -1,11 +1,10 @@
-/* json_canon.c: writes JSON: strings, numbers, and the canonical text of a value.
+/* json_canon.c: writes JSON: strings, numbers, and canonical text.
  *
- * Canonical text needs the members of an object sorted before the first is written, at every
- * level. Looking for the ends of members again at each level would cost the depth as a factor,
- * so one pass first notes where each bracket closes (struct jump, in the order of opening). Then a
- * second pass walks with a stack of its own: of an object it collects the members, jumping over
- * their values, sorts them, and goes through them in that order. What is in memory is 8 bytes per
- * bracket, and the members of the objects that are open at the moment. */
+ * In canonical text the members of every object are sorted, so all of them must be known before the
+ * first is written. Scanning each value again at each level would multiply the cost by the depth.
+ * Therefore a first pass notes where each bracket closes (struct jump, in order of opening). A second
+ * pass, with a stack of its own, collects the members of an object, jumps over their values, sorts
+ * them, and writes them. Memory: 8 bytes per bracket, and the members of the open objects. */
 #include "base/json.h"
 
 #include <assert.h>
@@ -88,7 +87,7 @@ static int shortest_digits(double number, char digits[20], size_t *count)
     }
     size_t n = 0;
     const char *at = text;
-    for (; *at != 'e'; at++) /* what is not a digit is the locale's decimal point */
+    for (; *at != 'e'; at++) /* the only other character is the locale's decimal point */
         if (*at >= '0' && *at <= '9')
             digits[n++] = *at;
     while (n > 1 && digits[n - 1] == '0')
@@ -121,7 +120,8 @@ void rv__buf_json_double(struct rv__buf *buf, double number)
     }
 
     int power = shortest_digits(number, digits, &count);
-    if (number >= exact || power < -6) { /* never as an integer, which it would only resemble */
+    if (number >= exact ||
+        power < -6) { /* not as an integer: above 2^53 it would look exact and is not */
         rv__buf_char(buf, digits[0]);
         if (count > 1) {
             rv__buf_char(buf, '.');
@@ -217,7 +217,7 @@ static int note_jumps(struct canon *c)
     return RV_OK;
 }
 
-/* Behind the value at `at`, in constant time for a container; *bracket follows. */
+/* The end of the value at `at`, in constant time for a container; moves *bracket past its brackets. */
 static const char *jump_over(const struct canon *c, const char *at, uint32_t *bracket)
 {
     if (*at != '[' && *at != '{')
@@ -242,14 +242,14 @@ static size_t lesser(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* A stable merge sort: qsort promises neither the order of equal keys nor its cost, and may ask
- * for memory behind our back. */
+/* A stable merge sort: qsort is not stable, may be quadratic, and may allocate memory that tests
+ * cannot make fail. */
 static int sort_members(struct canon *c, struct member *members, size_t count)
 {
     size_t sorted = 1;
     while (sorted < count && rv__str_cmp(members[sorted - 1].key, members[sorted].key) <= 0)
         sorted++;
-    if (sorted >= count) /* as most programs write their objects, and canonical text itself */
+    if (sorted >= count) /* already sorted: common, and so in canonical text */
         return RV_OK;
 
     if (c->scratch_room < count) {
@@ -316,7 +316,7 @@ static int write_string(struct canon *c, struct rv__str literal)
 {
     struct rv__str text;
     if (memchr(literal.at, '\\', literal.len) == NULL) {
-        rv__buf_str(c->out, literal); /* nothing is escaped, so nothing needed to be */
+        rv__buf_str(c->out, literal); /* no escape in it: it is canonical already */
         return RV_OK;
     }
     rv__arena_reset(&c->strings);
@@ -366,7 +366,7 @@ static int write_value(struct canon *c, const char *at, uint32_t bracket)
 
 static void write_comma(struct canon *c)
 {
-    const struct rv__buf *out = c->out; /* without a bracket in it after a failure only */
+    const struct rv__buf *out = c->out; /* empty only after a failure */
     if (out->len > 0 && out->text[out->len - 1] != '[' && out->text[out->len - 1] != '{')
         rv__buf_char(c->out, ',');
 }
@@ -430,7 +430,7 @@ out:
     rv__free(c.members);
     rv__free(c.jumps);
     if (rc < 0)
-        rc = rv__nomem(err); /* the only way for the above to fail */
+        rc = rv__nomem(err); /* nothing else can fail above */
     else
         rc = rv__buf_err(out, err);
     if (rc < 0)

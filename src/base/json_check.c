@@ -1,7 +1,7 @@
-/* json_check.c: the gate. What passes here is trusted everywhere else, so it is strict.
+/* json_check.c: the strict check of JSON text. The rest of the program trusts what passed it.
  *
- * A cursor and a stack of bits (is the container at this depth an object?) instead of recursion:
- * the depth of a hostile text is bounded by a number and not by the size of somebody's stack.
+ * Not recursive: it has a cursor and a bit per depth (is this container an object?), so that a hostile
+ * text is limited by a number, not by the size of the stack.
  *
  *   value ──scalar, "[]", "{}"──▶ ended ──depth 0──▶ done
  *    ▲ ▲ └──'[', '{' key ':'──┐   │   ▲ └──']', '}'──┐
@@ -19,7 +19,7 @@ struct scan {
     const char *end;
     size_t depth;
     size_t max_depth;
-    uint64_t objects[RV__JSON_STORED_DEPTH / 64]; /* bit d: is the d-th container we are in one? */
+    uint64_t objects[RV__JSON_STORED_DEPTH / 64]; /* bit d: the container at depth d is an object */
     rv_error *err;
 };
 
@@ -39,7 +39,7 @@ void rv__json_where(struct rv__str text, const char *at, size_t *line, size_t *c
 static int wrong(const struct scan *s, const char *at, int code, const char *what)
 {
     size_t line, column;
-    if (s->err == NULL) /* spare the search */
+    if (s->err == NULL) /* nobody reads it: do not compute the position */
         return code;
     rv__json_where(s->text, at, &line, &column);
     return rv__fail(s->err, code, "line %zu, column %zu: %s", line, column, what);
@@ -75,7 +75,7 @@ static void skip_white(struct scan *s)
 }
 
 /* The first byte of a string that is not plain: a quote, a backslash, a control character, or not
- * ASCII. Eight bytes at a time, because most of most texts is this. */
+ * ASCII. Checks eight bytes at a time, because most text is plain. */
 static const char *plain_end(const char *at, const char *end)
 {
     const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -101,7 +101,7 @@ static int scan_utf8(struct scan *s)
     while (s->at + run.len < s->end && (unsigned char)run.at[run.len] >= 0x80)
         run.len++;
     if (!rv__str_utf8(run)) {
-        size_t good = 0; /* the error is the first of these that does not begin well */
+        size_t good = 0; /* bytes that are valid; the error is at the first that is not */
         for (size_t len = 1; len <= run.len && len <= good + 4; len++)
             if (rv__str_utf8((struct rv__str){ run.at + good, len - good }))
                 good = len;
@@ -196,7 +196,7 @@ static int scan_number(struct scan *s)
     if (next_is(s, '-'))
         s->at++;
     if (next_is(s, '0'))
-        s->at++; /* a digit behind it is refused by whoever expects something else there */
+        s->at++; /* a digit after the 0 is refused by the caller, which expects something else */
     else
         rc = scan_digits(s);
     if (rc == RV_OK && next_is(s, '.')) {
@@ -252,7 +252,7 @@ static bool in_object(const struct scan *s)
     return s->objects[(s->depth - 1) / 64] >> ((s->depth - 1) % 64) & 1;
 }
 
-/* At '[' or '{'. Returns 1: its first value follows; 0: it was empty, and is behind us. */
+/* At '[' or '{'. Returns 1: its first value follows; 0: it was empty, and the cursor is after it. */
 static int enter(struct scan *s)
 {
     uint64_t bit = UINT64_C(1) << (s->depth % 64);
@@ -275,7 +275,7 @@ static int enter(struct scan *s)
     return rc < 0 ? rc : 1;
 }
 
-/* Behind a value. Returns 1: another value follows; 0: that was the end of the outermost one. */
+/* After a value. Returns 1: another value follows; 0: that was the end of the outermost one. */
 static int leave(struct scan *s)
 {
     while (s->depth > 0) {

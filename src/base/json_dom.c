@@ -1,9 +1,9 @@
-/* json_dom.c: the bridge to Jansson.
+/* json_dom.c: conversion between JSON text and Jansson's values.
  *
- * Of Jansson we use the tree, and neither its parser nor its writer. Its parser (2.14) ignores
- * failed allocations while it gathers a token, so that it aborts or, worse, reads a shorter
- * number; it refuses integers beyond int64_t; and it would say in other words than
- * rv__json_check() what is wrong with a text. Its writer makes 0.10000000000000001 of 0.1. */
+ * We use Jansson's values, but neither its parser nor its writer. The parser (2.14) ignores failed
+ * allocations while it reads a token: it aborts, or silently reads a shorter number. It also refuses
+ * integers beyond int64_t, and its messages differ from those of rv__json_check(). The writer turns 0.1
+ * into 0.10000000000000001. */
 #include "base/json.h"
 
 #include <assert.h>
@@ -87,7 +87,8 @@ static int load_member(struct loader *l)
         literal.len = (size_t)(l->at - literal.at);
         if (rv__json_string(literal, &l->arena, &key) < 0)
             return rv__nomem(l->err);
-        if (memchr(key.at, '\0', key.len) != NULL) /* half of Jansson takes keys as C strings */
+        if (memchr(key.at, '\0', key.len) !=
+            NULL) /* many of Jansson's functions take keys as C strings */
             return refuse(l, literal.at, "a tree cannot hold a key with a NUL character");
         l->at = rv__json_skip_separators(l->at);
     }
@@ -101,7 +102,7 @@ static int load_member(struct loader *l)
         failed = json_object_setn_new_nocheck(parent, key.at, key.len, value);
     else
         failed = json_array_append_new(parent, value);
-    if (failed) /* which took the value all the same */
+    if (failed) /* the value was taken even so */
         return rv__nomem(l->err);
     if (json_is_object(value) || json_is_array(value)) {
         assert(l->depth < RV__JSON_MAX_DEPTH);
@@ -187,7 +188,7 @@ json_t *rv__json_at(json_t *root, struct rv__str pointer)
     return root;
 }
 
-/* Recurses, but not deeper than text that we read: Jansson frees a tree that way, too. */
+/* Recursive, but no deeper than the texts we accept; Jansson frees values recursively, too. */
 static int dump(const json_t *value, size_t depth, struct rv__buf *out)
 {
     size_t before = out->len;

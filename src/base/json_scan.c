@@ -1,5 +1,5 @@
-/* json_scan.c: looks at JSON text in place. See json.h: all text here has passed
- * rv__json_check(), so what must follow is asserted and not asked. */
+/* json_scan.c: reads JSON text in place. All text here has passed rv__json_check() (json.h), so its
+ * syntax is asserted, not checked again. */
 #include "base/json.h"
 
 #include <assert.h>
@@ -26,7 +26,7 @@ static const char *skip_white(const char *at, const char *end)
     return at;
 }
 
-/* The value alone. */
+/* Without the white space around it. */
 static struct rv__str trim(struct rv__str v)
 {
     while (v.len > 0 && is_white(v.at[v.len - 1]))
@@ -109,7 +109,7 @@ void rv__json_iter_init(struct rv__json_iter *it, struct rv__str container)
     if (*container.at == '[' || *container.at == '{') {
         it->object = *container.at == '{';
         it->at++;
-        it->end = container.at + container.len - 1; /* the closing bracket is not looked at */
+        it->end = container.at + container.len - 1; /* before the closing bracket */
     }
 }
 
@@ -120,7 +120,7 @@ bool rv__json_next(struct rv__json_iter *it, struct rv__str *key, struct rv__str
     if (at == it->end)
         return false;
 
-    if (*at == ',') /* behind the member before; the text is checked, so there is one */
+    if (*at == ',') /* between two members */
         at = skip_white(at + 1, it->end);
     if (it->object) {
         assert(at < it->end && *at == '"');
@@ -212,7 +212,7 @@ int rv__json_string(struct rv__str v, struct rv__arena *arena, struct rv__str *r
         return RV_OK;
     }
 
-    char *text = rv__arena_alloc(arena, v.len); /* no escape is shorter than what it means */
+    char *text = rv__arena_alloc(arena, v.len); /* unescaped text is never longer */
     if (text == NULL)
         return RV_ENOMEM;
     size_t len = 0;
@@ -235,9 +235,9 @@ int rv__json_string(struct rv__str v, struct rv__arena *arena, struct rv__str *r
     return RV_OK;
 }
 
-/* Does the string literal `v` mean `expected`, or, with `token`, what that means as the token of a
- * JSON Pointer? */
-static bool literal_means(struct rv__str v, struct rv__str expected, bool token)
+/* Is the string literal `v`, unescaped, equal to `expected`? With `token`, `expected` is a token of a
+ * JSON Pointer, with ~0 and ~1 in it. */
+static bool literal_equals(struct rv__str v, struct rv__str expected, bool token)
 {
     const char *at = v.at + 1, *end = v.at + v.len - 1;
     size_t i = 0;
@@ -264,7 +264,7 @@ static bool literal_means(struct rv__str v, struct rv__str expected, bool token)
 bool rv__json_string_is(struct rv__str v, struct rv__str expected)
 {
     v = trim(v);
-    return *v.at == '"' && literal_means(v, expected, false);
+    return *v.at == '"' && literal_equals(v, expected, false);
 }
 
 static bool get(struct rv__str object, struct rv__str name, bool token, struct rv__str *ret)
@@ -273,8 +273,8 @@ static bool get(struct rv__str object, struct rv__str name, bool token, struct r
     struct rv__str key, value, found = { NULL, 0 };
     rv__json_iter_init(&it, object);
     while (it.object && rv__json_next(&it, &key, &value))
-        if (literal_means(key, name, token))
-            found = value; /* and look on: the last one counts */
+        if (literal_equals(key, name, token))
+            found = value; /* continue: of equal keys the last one counts */
     if (rv__str_none(found))
         return false;
     *ret = found;
@@ -299,7 +299,7 @@ int rv__json_int(struct rv__str v, int64_t *ret)
             return RV_EINVAL;
         int64_t digit = v.at[i] - '0';
         if (__builtin_mul_overflow(number, 10, &number) ||
-            __builtin_sub_overflow(number, digit, &number)) /* negative: it reaches further */
+            __builtin_sub_overflow(number, digit, &number)) /* negative: one more fits */
             return RV_EINVAL;
     }
     if (!negative && number == INT64_MIN)
@@ -310,8 +310,8 @@ int rv__json_int(struct rv__str v, int64_t *ret)
 
 /* strtod needs a NUL behind the number and takes its decimal point from the locale. So the number
  * is given to it as a whole number of at most ENOUGH_DIGITS digits and an exponent. That loses
- * nothing: no double, and no middle between two, has more than 768 significant digits; of all
- * that come later it only matters whether there is one that is not 0. */
+ * nothing: no double, and no midpoint of two doubles, has more than 768 significant digits; of the
+ * digits after those it only matters whether one of them is not 0. */
 int rv__json_double(struct rv__str v, double *ret)
 {
     enum { ENOUGH_DIGITS = 770 };

@@ -1,4 +1,4 @@
-/* listen.c: the address to listen at. */
+/* listen.c: opens a listening socket from a text such as "127.0.0.1:7400". */
 #include "base/listen.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-enum { BACKLOG = 511 }; /* connections that the kernel holds until they are looked at */
+enum { BACKLOG = 511 }; /* connections that the kernel queues until we accept them */
 
 bool rv__is_loopback(const struct sockaddr *address)
 {
@@ -64,7 +64,8 @@ static int open_socket(const struct addrinfo *at, const char *text, rv_error *er
     int fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return rv__fail(err, RV_ESYS, "cannot make a socket for '%s': %m", text);
-    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes); /* else the bind says why */
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes,
+                     sizeof yes); /* if it fails, bind() reports the error */
     if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, BACKLOG) == 0)
         return fd;
     if (errno == EADDRINUSE)
@@ -78,7 +79,7 @@ static int open_socket(const struct addrinfo *at, const char *text, rv_error *er
     return err != NULL ? err->code : RV_ESYS;
 }
 
-/* What the text comes to. For freeaddrinfo(). */
+/* Resolve the address. *ret is for freeaddrinfo(). */
 static int look_up(const char *text, struct rv__listen *out, struct addrinfo **ret, rv_error *err)
 {
     struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV };

@@ -1,8 +1,8 @@
-/* log.c: compose a line in memory that was there before, and hand it over with one write(2).
+/* log.c: composes a line in a buffer allocated at the start, and writes it with one write(2).
  *
- * The mutex covers composing and writing: lines neither mix nor change places, and one buffer does
- * for all threads, so logging works when memory is what has run out. A disk that is full or a
- * reader that went away must not stop the work that is logged: such lines are counted and gone. */
+ * The mutex covers composing and writing, so lines are not mixed and keep their order. One buffer
+ * serves all threads, so logging works even without free memory. A full disk or a reader that is gone
+ * must not stop the work that is logged: such lines are dropped and counted. */
 #include "base/log.h"
 
 #include <assert.h>
@@ -23,11 +23,11 @@
 /* Kept free for the end of the line while the fields are added. */
 enum { TAIL_ROOM = 32 };
 
-/* The message, however it must be escaped ("\u001b" for a byte), fits any line. */
+/* A message fits into a line even if each byte is escaped as six ("\u001b"). */
 _Static_assert(RV__LOG_MAX_VALUE * 6 + 200 + TAIL_ROOM < RV__LOG_MAX_LINE, "no room for a message");
 
 struct sink {
-    struct rv__log log; /* first: what the outside knows */
+    struct rv__log log; /* first: what callers see */
     int fd;
     bool json;
     bool colour;
@@ -37,7 +37,7 @@ struct sink {
     pthread_mutex_t mutex;             /* over the rest */
     bool torn;                         /* the last line was written in part */
     struct rv__buf line;               /* grown to its bound in rv__log_new() */
-    char clean[RV__LOG_MAX_VALUE + 4]; /* the string at hand, see clean_up() */
+    char clean[RV__LOG_MAX_VALUE + 4]; /* the string that is being written, see clean_up() */
 };
 
 static const struct {
@@ -59,7 +59,7 @@ static bool wants_colour(enum rv__log_colour colour, int fd)
     return isatty(fd) && (term == NULL || strcmp(term, "dumb") != 0);
 }
 
-/* Ask for all the memory a line can need, so that no line needs any. */
+/* Allocate the largest line now, so that writing never allocates. */
 static int reserve_line(struct rv__buf *line, rv_error *err)
 {
     rv__buf_fmt(line, "%*s", RV__LOG_MAX_LINE, "");
@@ -125,16 +125,16 @@ uint64_t rv__log_dropped(struct rv__log *log)
     return log == NULL ? 0 : atomic_load(&((struct sink *)log)->dropped);
 }
 
-/* How long the UTF-8 sequence at the start of `s` is; 0: there is none. `s` is not empty. */
-static size_t sequence(struct rv__str s)
+/* Length of the UTF-8 sequence at the start of `s`, which is not empty; 0: it is invalid. */
+static size_t utf8_length(struct rv__str s)
 {
     unsigned char lead = (unsigned char)s.at[0];
     size_t len = lead < 0x80 ? 1 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
     return len <= s.len && rv__str_utf8((struct rv__str){ s.at, len }) ? len : 0;
 }
 
-/* Is it one that JSON leaves as it is, but that a terminal may act upon? */
-static bool acts_on_terminals(const unsigned char *c, size_t len)
+/* A character that JSON does not escape, but that controls a terminal? */
+static bool controls_terminal(const unsigned char *c, size_t len)
 {
     if (len == 1)
         return c[0] == 0x7F;
@@ -145,16 +145,16 @@ static bool acts_on_terminals(const unsigned char *c, size_t len)
             (c[1] == 0x81 && c[2] >= 0xA6 && c[2] <= 0xA9));  /* text order */
 }
 
-/* `s` without what is not UTF-8 and what could fool a reader's terminal (U+FFFD instead), and not
- * too long. What JSON escapes, ESC and newline among it, is still in it. */
+/* `s`, cut to the longest value, with U+FFFD for what is not UTF-8 or controls a terminal. Characters
+ * that JSON escapes, such as ESC and newline, are still in it. */
 static struct rv__str clean_up(struct sink *sink, struct rv__str s)
 {
     static const char replacement[] = "\xEF\xBF\xBD", ellipsis[] = "\xE2\x80\xA6";
     size_t len = 0;
     while (s.len > 0) {
-        size_t taken = sequence(s), added = taken;
+        size_t taken = utf8_length(s), added = taken;
         const char *add = s.at;
-        if (taken == 0 || acts_on_terminals((const unsigned char *)add, taken)) {
+        if (taken == 0 || controls_terminal((const unsigned char *)add, taken)) {
             taken = taken ? taken : 1;
             add = replacement;
             added = sizeof replacement - 1;
@@ -232,7 +232,8 @@ static void add_start(struct sink *sink, enum rv__log_level level, const char *m
         rv__buf_str(line, clean);
 }
 
-/* A newline, then the line and its newline. The first is sent only behind a torn line. */
+/* Compose a newline, the line, and its newline. The first newline is sent only after a line that was
+ * written in part. */
 static void compose(struct sink *sink, enum rv__log_level level, const char *message,
                     const struct rv__log_field *fields, size_t count)
 {
@@ -249,7 +250,8 @@ static void compose(struct sink *sink, enum rv__log_level level, const char *mes
         rv__buf_text(line, fields[i].key);
         rv__buf_text(line, sink->json ? "\":" : "=");
         add_value(sink, &fields[i]);
-        if (line->rc != RV_OK) { /* too long, the only failure of a buffer that need not grow */
+        if (line->rc !=
+            RV_OK) { /* too long: nothing else can fail in a buffer that need not grow */
             line->rc = RV_OK;
             rv__buf_cut(line, start);
             cut = true;
@@ -261,7 +263,7 @@ static void compose(struct sink *sink, enum rv__log_level level, const char *mes
     rv__buf_text(line, sink->json ? "}\n" : "\n");
 }
 
-/* All of it, if need be in several pieces: a signal may come between. Returns what was left. */
+/* Write all of it, in several pieces if a signal interrupts. Returns how many bytes were not written. */
 static size_t write_all(int fd, const char *at, size_t left)
 {
     while (left > 0) {
@@ -289,8 +291,8 @@ static void send_line(struct sink *sink)
         atomic_fetch_add(&sink->dropped, 1);
 }
 
-/* A pipe without a reader answers with SIGPIPE, which would end a host that has not thought of it.
- * It comes to the writing thread, so that thread holds it back, and picks up the one it caused. */
+/* Writing to a pipe without a reader raises SIGPIPE, which would end an embedding program that does not
+ * handle it. The signal goes to the writing thread: that thread blocks it and removes the one it caused. */
 static void send_line_without_sigpipe(struct sink *sink)
 {
     static const struct timespec at_once;

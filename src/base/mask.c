@@ -1,17 +1,17 @@
 /* mask.c: see mask.h.
  *
- * Two parts. The *automaton* (Aho and Corasick) finds any of the patterns in a sequence of bytes: each
- * secret as it stands, with JSON's escapes, and as base64. The *views* are five ways to read a text, each
- * a sequence of bytes for the same automaton: as it stands; with %41 decoded; with + for a space as well;
- * with \u0041 decoded; and without the line ends that fold base64. So a secret is found however many of its
+ * Two parts. The *automaton* (Aho-Corasick) finds any of the patterns in a sequence of bytes. The patterns
+ * are each secret literally, with JSON's escapes, and as base64. The *views* are five ways to read a text,
+ * each a sequence of bytes for the same automaton: literally; with %41 decoded; with + for a space as well;
+ * with \u0041 decoded; and without the line ends that fold base64. So a secret is found whichever of its
  * characters are escaped, and base64 is found in a URL.
  *
  * A view remembers where in the text its last bytes came from (a ring as long as the longest pattern), so
- * that a match is an interval of the text. Intervals that overlap are one.
+ * that a match is an interval of the text. Overlapping intervals are merged.
  *
- * Linear: per byte of the text a view takes a bounded number of steps, but for those along failure links,
- * of which there are no more than bytes. What is held back of a stream is at most the longest pattern, each
- * byte of it written in the widest way (\u0041). */
+ * The cost is linear: per byte of text a view takes a bounded number of steps, plus steps along failure
+ * links, at most one per byte in total. A stream holds back at most the longest pattern with each byte in
+ * its longest form (\u0041). */
 #include "base/mask.h"
 
 #include <stdatomic.h>
@@ -22,9 +22,10 @@
 
 /* ----------------------------------------------------------------------------- the automaton --- */
 
-/* A place in the tree of all patterns. Number 0 is the root. Most have one child: a list is enough. */
+/* A state of the automaton: a node in the tree of all patterns. Number 0 is the root. Most have one child, so
+ * children are a list. */
 struct place {
-    uint32_t fail; /* where the longest proper suffix of this is that a pattern begins with */
+    uint32_t fail; /* failure link: the longest proper suffix that is a prefix of a pattern */
     uint32_t child, next; /* the first below it; the next beside it; 0: none */
     uint32_t depth;
     uint32_t found; /* length of the longest pattern that ends here; 0: none does */
@@ -96,7 +97,7 @@ static int add_pattern(struct rv__mask *mask, struct rv__str pattern)
     return RV_OK;
 }
 
-/* From the root outwards, so that what a failure link leads to is complete. */
+/* Set the failure links, breadth first: a link leads to a place nearer the root, which is complete. */
 static int link_places(struct rv__mask *mask)
 {
     uint32_t *queue = rv__alloc(mask->count * sizeof *queue), head = 0, tail = 0;
@@ -119,8 +120,8 @@ static int link_places(struct rv__mask *mask)
     return RV_OK;
 }
 
-/* What base64 makes of the secret behind `before` other bytes, as far as it does not depend on those or
- * on what follows: 6 bits a character. `url`: with - and _ for + and /. */
+/* The base64 of the secret after `before` other bytes: only the characters that do not depend on the bytes
+ * before and after it. `url`: with - and _ for + and /. */
 static void write_base64(struct rv__str secret, unsigned before, bool url, struct rv__buf *out)
 {
     static const char letters[] =
@@ -128,8 +129,7 @@ static void write_base64(struct rv__str secret, unsigned before, bool url, struc
     static const char url_letters[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     const char *alphabet = url ? url_letters : letters;
-    size_t bit = (6 - 8 * before % 6) %
-                 6; /* of the secret, where the first whole character begins */
+    size_t bit = (6 - 8 * before % 6) % 6; /* bits of the secret before the first whole character */
     for (; bit + 6 <= 8 * secret.len; bit += 6) {
         size_t byte = bit / 8, shift = bit % 8;
         unsigned two = (unsigned)(unsigned char)secret.at[byte] << 8;
@@ -211,7 +211,7 @@ void rv__mask_unref(struct rv__mask *mask)
 
 /* --------------------------------------------------------------------------------- the views --- */
 
-enum { AS_IT_IS, PERCENT, FORM, ESCAPES, FOLDED, VIEWS };
+enum { LITERAL, PERCENT, FORM, ESCAPES, FOLDED, VIEWS };
 
 enum {
     WIDEST_ESCAPE = 12, /* "\ud83d\ude00" */
@@ -220,11 +220,11 @@ enum {
 };
 
 struct view {
-    uint32_t at;       /* in the automaton */
-    uint64_t count;    /* of the bytes it gave to it */
+    uint32_t at;       /* its place in the automaton */
+    uint64_t count;    /* bytes that it fed to it */
     uint64_t *origins; /* where the last of them begin in the text: a ring */
-    uint64_t open_at;  /* where the escape begins that is not whole yet, */
-    uint32_t open_len; /* and what there is of it; 0: none */
+    uint64_t open_at;  /* where an unfinished escape begins, */
+    uint32_t open_len; /* and how much of it was read; 0: there is none */
     char open[WIDEST_ESCAPE];
     uint32_t run;   /* FOLDED: characters of base64 in a row, as far as that matters, */
     uint32_t ended; /* and bytes of line ends since */
@@ -240,9 +240,9 @@ struct search {
     uint64_t *origins;
     uint64_t at; /* bytes of the text so far */
     struct view views[VIEWS];
-    struct interval *found; /* what is to be hidden, in order, apart from each other */
+    struct interval *found; /* what to hide: sorted, not overlapping */
     size_t count, cap;
-    bool wakes[256]; /* bytes that matter to a view that has nothing yet */
+    bool wakes[256]; /* bytes that start something in an idle view */
     int rc;          /* RV_ENOMEM */
 };
 
@@ -270,8 +270,8 @@ static void search_done(struct search *s)
     rv__free(s->found);
 }
 
-/* In order. A view that waits for the end of an escape is behind the others by a few bytes, so the place is
- * among the last two or three. */
+/* Insert it in order, and merge. A view in an unfinished escape is a few bytes behind the others, so the
+ * interval belongs among the last two or three. */
 static void add_interval(struct search *s, uint64_t from, uint64_t to)
 {
     size_t at = s->count;
@@ -299,18 +299,19 @@ static void add_interval(struct search *s, uint64_t from, uint64_t to)
     s->found[at] = (struct interval){ from, to };
 }
 
-/* Where in the text that begins which the view is in the midst of. */
+/* Where in the text the last `length` bytes of the view begin. */
 static uint64_t begins_at(const struct search *s, const struct view *view, uint32_t length)
 {
     return view->origins[(view->count - length) & s->ring];
 }
 
-/* A byte as the view reads it, which begins at `from` and ends before `to` in the text. */
-static void see(struct search *s, struct view *view, unsigned char byte, uint64_t from, uint64_t to)
+/* Feed one decoded byte to the automaton; in the text it is at [from, to). */
+static void feed(struct search *s, struct view *view, unsigned char byte, uint64_t from,
+                 uint64_t to)
 {
     view->at = step(s->mask, view->at, byte);
     if (view->at == 0)
-        return; /* nothing is remembered: see begins_at() */
+        return; /* no match can include it: begins_at() never asks for it */
     view->origins[view->count++ & s->ring] = from;
     uint32_t found = s->mask->places[view->at].found;
     if (found > 0)
@@ -325,10 +326,10 @@ static int hex_digit(char c)
                                   : -1;
 }
 
-/* What is open is no escape: it is read as it stands. Its first byte may be read at once, the others may
- * begin one. */
+/* What was read is no escape after all: read it literally. The first byte is fed as it is; the others may
+ * begin an escape. */
 static void read_byte(struct search *s, int v, unsigned char byte, uint64_t at);
-static void give_up(struct search *s, int v)
+static void reject_escape(struct search *s, int v)
 {
     struct view *view = &s->views[v];
     char open[WIDEST_ESCAPE];
@@ -336,17 +337,17 @@ static void give_up(struct search *s, int v)
     uint64_t at = view->open_at;
     memcpy(open, view->open, len);
     view->open_len = 0;
-    see(s, view, (unsigned char)open[0], at, at + 1);
+    feed(s, view, (unsigned char)open[0], at, at + 1);
     for (uint32_t i = 1; i < len; i++)
         read_byte(s, v, (unsigned char)open[i], at + i);
 }
 
-static void see_open(struct search *s, struct view *view, const char *bytes, size_t count)
+static void feed_escape(struct search *s, struct view *view, const char *bytes, size_t count)
 {
     uint64_t to = view->open_at + view->open_len;
     view->open_len = 0;
     for (size_t i = 0; i < count; i++)
-        see(s, view, (unsigned char)bytes[i], view->open_at, to);
+        feed(s, view, (unsigned char)bytes[i], view->open_at, to);
 }
 
 /* %4, %41 */
@@ -356,10 +357,10 @@ static void read_percent(struct search *s, int v)
     int high = view->open_len > 1 ? hex_digit(view->open[1]) : 0;
     int low = view->open_len > 2 ? hex_digit(view->open[2]) : 0;
     if (high < 0 || low < 0) {
-        give_up(s, v);
+        reject_escape(s, v);
     } else if (view->open_len == 3) {
         char byte = (char)(high << 4 | low);
-        see_open(s, view, &byte, 1);
+        feed_escape(s, view, &byte, 1);
     }
 }
 
@@ -376,7 +377,7 @@ static size_t write_utf8(uint32_t code, char *out)
     return len;
 }
 
-/* The four digits from `at` on, as far as they are there; -1: one is none. */
+/* The value of up to four hexadecimal digits from `at` on; -1: one is not a digit. */
 static long read_unit(const struct view *view, uint32_t at)
 {
     long unit = 0;
@@ -397,17 +398,17 @@ static void read_unicode(struct search *s, int v)
     long unit = read_unit(view, 2);
     bool high = unit >= 0xD800 && unit < 0xDC00 && view->open_len >= 6;
     if (unit < 0) {
-        give_up(s, v);
+        reject_escape(s, v);
     } else if (view->open_len == 6 && !high) {
-        see_open(s, view, bytes, write_utf8((uint32_t)unit, bytes));
+        feed_escape(s, view, bytes, write_utf8((uint32_t)unit, bytes));
     } else if (high && view->open_len > 6) {
         long low = view->open_len > 8 ? read_unit(view, 8) : 0;
         bool good = view->open[6] == '\\' && (view->open_len < 8 || view->open[7] == 'u') &&
                     low >= 0 && (view->open_len < 12 || (low >= 0xDC00 && low < 0xE000));
         if (!good)
-            give_up(s, v);
+            reject_escape(s, v);
         else if (view->open_len == 12)
-            see_open(
+            feed_escape(
                 s, view, bytes,
                 write_utf8(0x10000u + ((uint32_t)(unit - 0xD800) << 10) + (uint32_t)(low - 0xDC00),
                            bytes));
@@ -422,11 +423,11 @@ static void read_escape(struct search *s, int v)
         return;
     const char *letter = memchr(letters, view->open[1], sizeof letters - 1);
     if (letter != NULL)
-        see_open(s, view, &means[letter - letters], 1);
+        feed_escape(s, view, &means[letter - letters], 1);
     else if (view->open[1] == 'u')
         read_unicode(s, v);
     else
-        give_up(s, v);
+        reject_escape(s, v);
 }
 
 static bool is_base64(unsigned char c)
@@ -435,7 +436,7 @@ static bool is_base64(unsigned char c)
            c == '/' || c == '-' || c == '_';
 }
 
-/* Is this a line end in the midst of base64, whose lines were folded? */
+/* Is this byte a line end within base64 that was folded into lines? */
 static bool folds(struct view *view, unsigned char byte)
 {
     if (byte != '\n' && byte != '\r') {
@@ -453,10 +454,10 @@ static void read_unfolded(struct search *s, unsigned char byte, uint64_t from, u
 {
     struct view *view = &s->views[FOLDED];
     if (!folds(view, byte))
-        see(s, view, byte, from, to);
+        feed(s, view, byte, from, to);
 }
 
-/* Within JSON a line end is \n. */
+/* In JSON a line end is the two characters \n. */
 static void read_folded(struct search *s, unsigned char byte, uint64_t at)
 {
     struct view *view = &s->views[FOLDED];
@@ -488,11 +489,11 @@ static void read_byte(struct search *s, int v, unsigned char byte, uint64_t at)
         view->open[0] = (char)byte;
         view->open_len = 1;
     } else {
-        see(s, view, v == FORM && byte == '+' ? ' ' : byte, at, at + 1);
+        feed(s, view, v == FORM && byte == '+' ? ' ' : byte, at, at + 1);
     }
 }
 
-/* Nothing has begun anywhere: most bytes of most texts are passed over. */
+/* No view is within a possible match. So it is for most bytes of most texts, which are then skipped. */
 static bool is_idle(const struct search *s)
 {
     for (int v = 0; v < VIEWS; v++)
@@ -508,7 +509,7 @@ static void search_add(struct search *s, struct rv__str text)
         unsigned char byte = (unsigned char)text.at[i];
         uint64_t at = s->at++;
         if (idle && !s->wakes[byte]) {
-            (void)folds(&s->views[FOLDED], byte); /* which counts */
+            (void)folds(&s->views[FOLDED], byte); /* it counts base64 characters */
             continue;
         }
         for (int v = 0; v < FOLDED; v++)
@@ -518,15 +519,15 @@ static void search_add(struct search *s, struct rv__str text)
     }
 }
 
-/* The text is over: an escape that is not whole is none. */
+/* At the end of the text, an unfinished escape is literal text. */
 static void search_end(struct search *s)
 {
     for (int v = 0; v < FOLDED; v++)
         while (s->views[v].open_len > 0)
-            give_up(s, v);
+            reject_escape(s, v);
 }
 
-/* Up to here nothing that comes can change what is found. */
+/* Up to here, later bytes cannot change what is found. */
 static uint64_t settled(const struct search *s)
 {
     uint64_t least = s->at;
@@ -560,7 +561,7 @@ int rv__mask_stream_new(struct rv__mask *mask, struct rv__mask_stream **ret, rv_
         return rv__nomem(err);
     }
     stream->mask = rv__mask_ref(mask);
-    rv__buf_init(&stream->held, SIZE_MAX / 2); /* bounded by its pieces and what is held back */
+    rv__buf_init(&stream->held, SIZE_MAX / 2); /* bounded by the pieces and what is held back */
     *ret = stream;
     return RV_OK;
 }
@@ -584,7 +585,7 @@ static void release(struct rv__mask_stream *t, uint64_t upto, struct rv__buf *ou
         struct interval hide = s->found[i];
         if (hide.from > t->written)
             rv__buf_add(out, t->held.text + (t->written - t->held_from), hide.from - t->written);
-        if (hide.from >= t->hidden) /* else it goes on with the last one */
+        if (hide.from >= t->hidden) /* else it continues what was hidden last */
             rv__buf_text(out, RV__MASK_TEXT);
         if (hide.to > t->hidden)
             t->hidden = hide.to;
@@ -645,7 +646,7 @@ void rv__mask_stream_end(struct rv__mask_stream *t, struct rv__buf *out)
 
 /* ------------------------------------------------------------------------------ whole texts --- */
 
-/* If it was cut: the beginning of a secret at its end. */
+/* For a text that was cut: hide the beginning of a secret at its end. */
 static void hide_beginning(struct search *s)
 {
     uint64_t least = s->at;
@@ -704,7 +705,7 @@ bool rv__mask_finds(const struct rv__mask *mask, struct rv__str text)
     return any;
 }
 
-/* Which token of the JSON is this in? A string's without its quotes. The walk goes on from `*at`. */
+/* The token of the JSON that `where` is in, without quotes if it is a string. Continues from *at. */
 static void find_token(struct rv__str json, size_t *at, size_t where, struct interval *token,
                        bool *string)
 {
@@ -737,7 +738,7 @@ static bool write_json(const struct search *s, struct rv__str json, struct rv__b
         if (token.to <= hide.from)
             find_token(json, &walked, hide.from, &token, &string);
         if (hide.from < token.from || hide.to > token.to)
-            return false; /* it is not in one token */
+            return false; /* it spans several tokens */
         bool number = !string && token.to - token.from >= RV__MASK_SHORTEST;
         if (!string && !number)
             return false;

@@ -38,7 +38,7 @@ static int open_nameless(struct rv__outfile *out, rv_error *err)
                             "cannot make a file in '%.150s': %s; TMPDIR may name another folder",
                             folder, strerrordesc_np(errno));
     if (file >= 0)
-        (void)unlink(temp); /* at worst it stays there, empty of meaning */
+        (void)unlink(temp); /* on failure an empty file remains */
     rv__free(temp);
     out->file = file;
     return rc;
@@ -85,8 +85,8 @@ int rv__outfile_write(struct rv__outfile *out, struct rv__str bytes, rv_error *e
     return RV_OK;
 }
 
-/* The folder knows its new name only when it is synced too. Some systems cannot do that, so it is no
- * failure. */
+/* The new name is durable only after the folder is synced, too. Not all file systems can, so a failure is
+ * ignored. */
 static void sync_folder(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -110,10 +110,11 @@ int rv__outfile_keep(struct rv__outfile *out, rv_error *err)
         return failed(out, err);
     int rc = renameat2(AT_FDCWD, out->temp, AT_FDCWD, out->path,
                        out->replace ? 0 : RENAME_NOREPLACE);
-    if (rc < 0 && errno == EINVAL && !out->replace) { /* a file system that cannot ask first */
+    if (rc < 0 && errno == EINVAL &&
+        !out->replace) { /* the file system does not support RENAME_NOREPLACE */
         rc = link(out->temp, out->path);
         if (rc == 0)
-            (void)unlink(out->temp); /* it is there by its other name */
+            (void)unlink(out->temp); /* it has its final name now */
     }
     if (rc < 0 && errno == EEXIST)
         return rv__fail(err, RV_EEXIST, "'%.200s' exists already and was not changed", out->path);

@@ -1,11 +1,11 @@
-/* queue.c: a stack that producers push on and the consumer takes whole and turns round.
+/* queue.c: a stack that producers push on; the consumer takes all of it and reverses it.
  *
- * A push is one compare-and-swap of `head`; the usual trouble with those (ABA) cannot happen, since
- * nobody pops single nodes: if head is the same pointer again, it is again the right `next`. Taking
- * clears all of `head` but the closed bit in one atomic step, and closing sets it in one: a push
- * comes either before the close, and is taken, or after it, and is refused.
+ * A push is one compare-and-swap of `head`. The ABA problem does not occur, since nobody pops single
+ * nodes: if head is the same pointer again, it is again the right `next`. Taking clears `head` except
+ * for the closed bit in one atomic step, and closing sets that bit in one. So a push comes either before
+ * the close, and is taken, or after it, and is refused.
  *
- * A wake-up is paid for only if the consumer sleeps. Why none is lost:
+ * A producer wakes the consumer only if it sleeps. Why no wake-up is lost:
  *
  *     consumer (may_sleep)            producer (push or close)
  *     C1  sleeping = true             P1  head = node
@@ -14,14 +14,14 @@
  * All four are sequentially consistent, so there is one order of them that every thread agrees on.
  * If P1 comes before C2, the consumer sees the node and does not sleep. If not, the order is
  * C1 C2 P1 P2, and P2 reads true, unless another producer has set it false after C1; that one then
- * wakes. So each sleep that should not be has somebody who wakes, and exactly one: the producer
- * whose exchange found true. With anything weaker, C1 and C2 (or P1 and P2) may swap: both sides
- * look before either has written, and the consumer sleeps on a node.
+ * wakes. So exactly one producer wakes a consumer that must not sleep: the one whose exchange found
+ * true. With a weaker memory order, C1 and C2 (or P1 and P2) may be swapped: both sides read before
+ * either has written, and the consumer sleeps although there is a node.
  *
- * The wake itself must not come too early either. A `wake` leaves something behind, as its contract
- * says. With the condition, C1 and C2 happen under the mutex, which the consumer lets go by falling
- * asleep; the producer takes the mutex after P2, hence after C1, and so signals a sleeper or a
- * consumer that has been awake since. */
+ * The wake-up must not come too early either. A `wake` function must leave a mark, as its contract
+ * says. With the condition, C1 and C2 happen under the mutex, which the consumer releases by going to
+ * sleep. The producer takes the mutex after P2, hence after C1, and so signals either a sleeper or a
+ * consumer that has woken since. */
 #include "base/queue.h"
 
 #include <assert.h>
@@ -63,7 +63,7 @@ void rv__queue_done(struct rv__queue *queue)
     pthread_cond_destroy(&queue->cond);
 }
 
-/* P2. The plain read first: while the consumer is awake, producers only share the cache line. */
+/* P2. It reads before it exchanges: while the consumer is awake, producers do not write the cache line. */
 static void wake_sleeper(struct rv__queue *queue)
 {
     if (!atomic_load(&queue->sleeping) || !atomic_exchange(&queue->sleeping, false))
@@ -87,7 +87,7 @@ int rv__queue_push(struct rv__queue *queue, struct rv__queue_node *node)
         node->next = nodes_of(head);
     } while (!atomic_compare_exchange_weak(&queue->head, &head, (uintptr_t)node)); /* P1 */
 
-    wake_sleeper(queue); /* the node may be gone by now */
+    wake_sleeper(queue); /* the node may be freed by now */
     return RV_OK;
 }
 
@@ -105,7 +105,7 @@ bool rv__queue_closed(struct rv__queue *queue)
 struct rv__queue_node *rv__queue_take(struct rv__queue *queue)
 {
     if (nodes_of(atomic_load_explicit(&queue->head, memory_order_relaxed)) == NULL)
-        return NULL; /* without writing to the line that producers write */
+        return NULL; /* does not write to the producers' cache line */
 
     struct rv__queue_node *newest = nodes_of(atomic_fetch_and(&queue->head, CLOSED));
     struct rv__queue_node *oldest = NULL;
@@ -156,7 +156,7 @@ bool rv__queue_watch(struct rv__queue *queue, int64_t for_ns)
 bool rv__queue_wait(struct rv__queue *queue, int64_t deadline_ns)
 {
     assert(queue->wake == NULL);
-    if (atomic_load(&queue->head) == 0 && deadline_ns > 0) { /* 0: it only looks */
+    if (atomic_load(&queue->head) == 0 && deadline_ns > 0) { /* deadline 0: do not wait */
         bool in_time = true;
         pthread_mutex_lock(&queue->mutex);
         while (in_time && rv__queue_may_sleep(queue))

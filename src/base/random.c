@@ -1,7 +1,7 @@
 /* random.c: xoshiro256**, seeded by splitmix64 (Blackman and Vigna; both public domain).
  *
- * Whole-number arithmetic only, so nothing depends on the machine; rand() and random_r() differ
- * between libcs. The one call to the system is the seed's. */
+ * Integer arithmetic only, so it gives the same numbers on every machine; rand() and random_r() differ
+ * between libcs. Only the seed comes from the system. */
 #include "base/random.h"
 
 #include <assert.h>
@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 
-/* Turns seeds that resemble each other (1, 2, 3 …) into states that do not. Different
- * states give different outputs, so four in a row cannot all be zero. */
+/* Turns similar seeds (1, 2, 3 …) into states that differ widely. Different states give different
+ * outputs, so four in a row cannot all be zero. */
 static uint64_t splitmix64(uint64_t *state)
 {
     uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
@@ -48,7 +48,7 @@ uint64_t rv__random_u64(struct rv__random *random)
 uint64_t rv__random_below(struct rv__random *random, uint64_t n)
 {
     assert(n > 0);
-    /* 2^64 mod n of the draws are too many to share out evenly: draw again for those. */
+    /* 2^64 mod n of the draws would make some results more likely: draw again for those. */
     uint64_t surplus = (0 - n) % n;
     uint64_t draw;
     do {

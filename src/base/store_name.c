@@ -1,4 +1,4 @@
-/* store_name.c: what the name of a store says. */
+/* store_name.c: reads the name of a store: a file, or the address of a PostgreSQL database. */
 #include "base/store_name.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 
 enum { NAME_DIGITS = 24 }; /* of a hash: enough for the databases of a user */
 
-/* Where the address proper begins, behind "postgres://"; NULL: it is none. */
-static const char *behind_scheme(const char *name)
+/* What follows "postgres://" or "postgresql://"; NULL: the name is no address. */
+static const char *after_scheme(const char *name)
 {
     static const char *const schemes[] = { "postgres://", "postgresql://" };
     for (size_t i = 0; i < sizeof schemes / sizeof *schemes; i++)
@@ -24,12 +24,17 @@ static const char *behind_scheme(const char *name)
 
 bool rv__store_name_is_address(const char *name)
 {
-    return behind_scheme(name) != NULL;
+    return after_scheme(name) != NULL;
 }
 
-/* Where "user:password@" ends: behind its '@', or where it would begin. A password with an unescaped '/' is not
- * one for libpq, and is none to be shown either: so the last '@' before the parameters counts. */
-static const char *behind_user(const char *address)
+bool rv__store_name_in_memory(const char *name)
+{
+    return name != NULL && strcmp(name, ":memory:") == 0;
+}
+
+/* What follows "user:password@", if that is there. The last '@' before the parameters counts: libpq refuses a
+ * password with an unescaped '/', but even that one must not be shown. */
+static const char *after_user(const char *address)
 {
     const char *end = address;
     for (const char *c = address; *c != '\0' && *c != '?'; c++)
@@ -38,7 +43,7 @@ static const char *behind_user(const char *address)
     return end;
 }
 
-/* One parameter behind '?' or '&', up to the next. */
+/* One parameter after '?' or '&', without its value if that is secret. */
 static void show_parameter(const char *from, size_t len, struct rv__buf *out)
 {
     static const char *const hidden[] = { "password=", "sslpassword=" };
@@ -66,12 +71,12 @@ static void show_place(const char *host, struct rv__buf *out)
 
 void rv__store_name_shown(const char *name, struct rv__buf *out)
 {
-    const char *address = behind_scheme(name);
+    const char *address = after_scheme(name);
     if (address == NULL) {
         rv__buf_text(out, name);
         return;
     }
-    const char *host = behind_user(address), *colon = address;
+    const char *host = after_user(address), *colon = address;
     while (colon < host && *colon != ':')
         colon++;
     rv__buf_add(out, name, (size_t)(colon - name)); /* with its '@', if there is no password */
@@ -85,7 +90,7 @@ bool rv__store_name_exists(const char *name)
     return rv__store_name_is_address(name) || access(name, F_OK) == 0;
 }
 
-/* A folder of this user's own, for what others are not to touch. */
+/* Make a folder that only this user can use. */
 static int make_folder(struct rv__buf *out, rv_error *err)
 {
     struct stat st;
@@ -112,7 +117,7 @@ static int make_folder(struct rv__buf *out, rv_error *err)
 int rv__store_name_beside(const char *name, struct rv__buf *out, rv_error *err)
 {
     char digits[RV__SHA256_HEX];
-    const char *address = behind_scheme(name);
+    const char *address = after_scheme(name);
     if (address == NULL) {
         char *real = realpath(name, NULL);
         if (real == NULL)
@@ -125,9 +130,9 @@ int rv__store_name_beside(const char *name, struct rv__buf *out, rv_error *err)
     if (rc < 0)
         return rc;
     struct rv__buf
-        shown; /* without the password: a command that takes it from elsewhere means the same */
+        shown; /* without the password, which another command may take from elsewhere for the same store */
     rv__buf_init(&shown, SIZE_MAX);
-    show_place(behind_user(address), &shown);
+    show_place(after_user(address), &shown);
     rv__sha256_hex(rv__buf_view(&shown), digits);
     rc = rv__buf_err(&shown, err);
     rv__buf_done(&shown);

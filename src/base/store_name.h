@@ -13,6 +13,9 @@
 /* Is it an address of PostgreSQL? Else it is a path, or ":memory:". */
 bool rv__store_name_is_address(const char *name);
 
+/* Is it ":memory:"? Such a store is not kept, and no other process can use it. */
+bool rv__store_name_in_memory(const char *name);
+
 /* The name for people: passwords are "***". */
 void rv__store_name_shown(const char *name, struct rv__buf *out);
 

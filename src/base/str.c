@@ -1,4 +1,4 @@
-/* str.c: slices and the builder that remembers its failure. */
+/* str.c: slices of text, and a buffer that remembers its failure. */
 #include "base/str.h"
 
 #include <assert.h>
@@ -28,7 +28,7 @@ int rv__str_copy(struct rv__arena *arena, struct rv__str s, struct rv__str *ret)
     return RV_OK;
 }
 
-/* How many bytes the sequence at s has if it is well-formed, else 0. */
+/* Length of the UTF-8 sequence at `s`; 0: it is not well-formed. */
 static size_t utf8_sequence(const unsigned char *s, size_t left)
 {
     unsigned char c = s[0];
@@ -105,7 +105,7 @@ void rv__buf_reset(struct rv__buf *buf)
         buf->text[0] = '\0';
 }
 
-/* Room for `more` bytes and a NUL. False: the failure is noted. */
+/* Make room for `more` bytes and a NUL. False: it failed, and buf->rc says so. */
 static bool reserve(struct rv__buf *buf, size_t more)
 {
     if (buf->rc != RV_OK)
@@ -238,4 +238,39 @@ void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes)
         at += n;
         left -= n;
     }
+}
+
+static int base64_digit(char c)
+{
+    if (c >= 'A' && c <= 'Z')
+        return c - 'A';
+    if (c >= 'a' && c <= 'z')
+        return c - 'a' + 26;
+    if (c >= '0' && c <= '9')
+        return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+}
+
+bool rv__buf_from_base64(struct rv__buf *buf, struct rv__str text)
+{
+    unsigned group = 0, digits = 0, padding = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.at[i] == '\n' || text.at[i] == '\r')
+            continue;
+        int digit = base64_digit(text.at[i]);
+        if (text.at[i] == '=')
+            padding++;
+        else if (digit < 0 || padding > 0)
+            return false;
+        group = group << 6 | (digit > 0 ? (unsigned)digit : 0);
+        if (++digits % 4 != 0)
+            continue;
+        const char bytes[3] = { (char)(group >> 16 & 255), (char)(group >> 8 & 255),
+                                (char)(group & 255) };
+        if (padding > 2)
+            return false;
+        rv__buf_add(buf, bytes, 3 - padding);
+        group = 0;
+    }
+    return digits % 4 == 0;
 }

@@ -92,6 +92,8 @@ void rv__buf_message(struct rv__buf *buf, struct rv__str message, size_t max);
 
 /* As base64 (RFC 4648, with padding). */
 void rv__buf_base64(struct rv__buf *buf, struct rv__str bytes);
+/* The bytes of a base64 text, which may be folded into lines. False: it is none; a part of it may be appended then. */
+bool rv__buf_from_base64(struct rv__buf *buf, struct rv__str text);
 
 /* Remove what was added after `len`, e.g. a trailing comma. */
 void rv__buf_cut(struct rv__buf *buf, size_t len);

@@ -1,7 +1,7 @@
 /* suggest.c: edit distance (insert, delete, replace, swap neighbours), bounded to short words. */
 #include "base/suggest.h"
 
-enum { LONGEST = 40 }; /* names are short; a longer word gets no suggestion */
+enum { LONGEST = 40 }; /* a longer word gets no suggestion */
 
 static char lower(char c)
 {

@@ -5,9 +5,9 @@
  * 2. array[i].due == array[i].timer->due.
  * 3. No slot comes before its parent, array[(i - 1) / 4].
  *
- * The due time is kept beside the pointer so that comparing touches a timer only on a tie, and the
- * four children of a slot are 64 bytes in a row: half the levels of a binary heap at one or two
- * cache lines each. */
+ * The due time is kept beside the pointer, so that a comparison reads the timer itself only on a tie.
+ * The four children of a slot are 64 bytes in a row: half the levels of a binary heap, with one or
+ * two cache lines each. */
 #include "base/timers.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ static void put(struct rv__timers *timers, size_t i, struct rv__timers_slot slot
     slot.timer->at = i + 1;
 }
 
-/* `slot` goes to the hole at `i`, or wherever up or down from there invariant 3 wants it. */
+/* Put `slot` into the hole at `i`, or move it up or down from there until invariant 3 holds. */
 static void settle(struct rv__timers *timers, size_t i, struct rv__timers_slot slot)
 {
     struct rv__timers_slot *array = timers->array;
@@ -107,7 +107,8 @@ void rv__timers_disarm(struct rv__timers *timers, struct rv__timer *timer)
         return;
 
     size_t hole = timer->at - 1;
-    assert(hole < timers->count && timers->array[hole].timer == timer); /* else: another heap's */
+    assert(hole < timers->count &&
+           timers->array[hole].timer == timer); /* else it is in another heap */
     timer->at = 0;
     struct rv__timers_slot last = timers->array[--timers->count];
     if (last.timer != timer)

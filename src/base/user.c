@@ -1,10 +1,10 @@
-/* user.c: what a user of this machine is called. */
+/* user.c: the login name of a user. */
 #include "base/user.h"
 
 #include <pwd.h>
 #include <stdio.h>
 
-enum { ENTRY_BYTES = 4096 }; /* of the database: name, home, shell; a longer one counts as none */
+enum { ENTRY_BYTES = 4096 }; /* of the user database; a longer entry counts as none */
 
 void rv__user_name(uid_t uid, char ret[RV__USER_NAME_SIZE])
 {

@@ -34,7 +34,7 @@ void rv__violations_add(struct rv__violations *list, struct rv__str path, const 
         return;
     }
 
-    char text[512]; /* a sentence; what it quotes from outside is cut with it */
+    char text[512]; /* longer messages are cut */
     va_list args;
     va_start(args, fmt);
     int n = vsnprintf(text, sizeof text, fmt, args);
@@ -59,7 +59,8 @@ int rv__violations_err(const struct rv__violations *list, rv_error *err)
         return RV_OK;
 
     const struct rv__violation *first = &list->items[0];
-    const char *colon = first->path.len > 0 ? ": " : ""; /* the whole has no path */
+    const char *colon = first->path.len > 0 ? ": "
+                                            : ""; /* the path of the whole document is empty */
     size_t more = list->count + list->dropped - 1;
     if (more == 0)
         return rv__fail(err, RV_EINVAL, "%.*s%s%.*s", RV__ARG(first->path), colon,

@@ -1,7 +1,6 @@
 /* attachments.c: `rival attachments`: the attachments of the attempts of a run's states. */
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/arena.h"
 #include "base/json.h"
 #include "cli/runs.h"
@@ -15,70 +14,40 @@ struct attachments {
     const char *last; /* a number; NULL: no limit */
 };
 
-static struct rv__str member(struct rv__str object, const char *key)
+/* A text of the attachment, made safe for a terminal. */
+static void add_cell(struct rv__table *table, enum rv__colour colour, const char *text)
 {
-    struct rv__str value;
-    return rv__json_get(object, key, &value) ? value : (struct rv__str){ NULL, 0 };
+    struct rv__buf shown;
+    rv__buf_init(&shown, RV__JSON_MAX_BYTES);
+    (void)rv__text_fit(&shown, rv__str(text), TEXT_WIDTH);
+    rv__table_cell(table, (int)colour, rv__buf_view(&shown).at);
+    rv__buf_done(&shown);
 }
 
-static int64_t number_of(struct rv__str object, const char *key)
+static enum rv__colour colour_of(const char *status)
 {
-    int64_t number = 0;
-    struct rv__str value = member(object, key);
-    if (value.len > 0)
-        (void)rv__json_int(value, &number); /* null or anything else: 0 */
-    return number;
-}
-
-/* Append a text of the document, made safe for a terminal. */
-static void put_text(struct rv__buf *out, struct rv__str json)
-{
-    struct rv__arena arena;
-    struct rv__str text = json;
-    rv__arena_init(&arena, RV__JSON_MAX_BYTES);
-    if (rv__json_type(json) != RV__JSON_STRING || rv__json_string(json, &arena, &text) == RV_OK)
-        (void)rv__text_fit(out, text, TEXT_WIDTH);
-    rv__arena_done(&arena);
-}
-
-static void add_cell(struct rv__table *table, enum rv__colour colour, struct rv__str json)
-{
-    struct rv__buf text;
-    rv__buf_init(&text, RV__JSON_MAX_BYTES);
-    if (json.len > 0 && !rv__str_is(json, "null"))
-        put_text(&text, json);
-    rv__table_cell(table, (int)colour, rv__buf_view(&text).at);
-    rv__buf_done(&text);
-}
-
-static enum rv__colour colour_of(struct rv__str status)
-{
-    if (rv__json_string_is(status, rv__str("errored")))
+    if (strcmp(status, "errored") == 0)
         return RED;
-    return rv__json_string_is(status, rv__str("finished")) ? GREEN : DIM;
+    return strcmp(status, "finished") == 0 ? GREEN : DIM;
 }
 
-static void add_row(struct rv__table *table, struct rv__str one)
+static void add_row(struct rv__table *table, const rv_attachment *one)
 {
     char time[RV__DURATION_TEXT];
-    int64_t end = number_of(one, "completedAt");
-    struct rv__str status = member(one, "status");
-    bool superseded = rv__str_is(member(one, "superseded"), "true");
-    add_cell(table, PLAIN, member(one, "id"));
-    if (superseded)
+    add_cell(table, PLAIN, one->id);
+    if (one->superseded)
         rv__table_cell(table, DIM, "superseded");
     else
-        add_cell(table, colour_of(status), status);
-    rv__table_cell(table, DIM,
-                   end != 0 ? rv__text_duration(end - number_of(one, "startedAt"), time) : "");
-    add_cell(table, PLAIN, member(one, "description"));
+        add_cell(table, colour_of(one->status), one->status);
+    rv__table_cell(
+        table, DIM,
+        one->completed_at != 0 ? rv__text_duration(one->completed_at - one->started_at, time) : "");
+    add_cell(table, PLAIN, one->description);
 }
 
-static int print_table(struct rv__str document)
+static int print_table(const rv_attachment_list *list)
 {
-    struct rv__json_iter it;
-    struct rv__str one, list = member(document, "attachments");
-    if (list.len == 0 || rv__json_type(list) != RV__JSON_ARRAY || rv__json_count(list) == 0) {
+    if (list->count == 0) {
         fprintf(stderr, "no attachments: only states of stages have them\n");
         return CLI_OK;
     }
@@ -88,57 +57,93 @@ static int print_table(struct rv__str document)
     static const char *const heads[] = { "ID", "STATUS", "TOOK", "DESCRIPTION" };
     for (size_t i = 0; i < 4; i++)
         rv__table_cell(table, DIM, heads[i]);
-    rv__json_iter_init(&it, list);
-    while (rv__json_next(&it, NULL, &one))
-        if (rv__json_type(one) == RV__JSON_OBJECT)
-            add_row(table, one);
+    for (size_t i = 0; i < list->count; i++)
+        add_row(table, &list->attachments[i]);
     bool printed = rv__table_print(table, stdout);
     rv__table_free(table);
     return printed ? CLI_OK : rv__cli_fail(CLI_FAILED, "out of memory", NULL);
 }
 
-static void print_field(const char *name, struct rv__str json)
+static void print_field(const char *name, const char *text)
 {
-    struct rv__buf text;
-    if (json.len == 0 || rv__str_is(json, "null") || rv__str_is(json, "\"\""))
+    struct rv__buf shown;
+    if (*text == '\0')
         return;
-    rv__buf_init(&text, RV__JSON_MAX_BYTES);
-    put_text(&text, json);
+    rv__buf_init(&shown, RV__JSON_MAX_BYTES);
+    (void)rv__text_fit(&shown, rv__str(text), TEXT_WIDTH);
     printf("%s%-11s%s %s\n", rv__colour(stdout, DIM), name, rv__colour(stdout, PLAIN),
-           rv__buf_view(&text).at);
-    rv__buf_done(&text);
+           rv__buf_view(&shown).at);
+    rv__buf_done(&shown);
 }
 
-static int print_one(struct rv__str one)
+/* Print the value, without the quotes of a string. */
+static void print_value(const char *name, const char *json)
 {
-    static const char *const names[] = { "id",     "stage",      "state", "agent",       "attempt",
-                                         "status", "superseded", "error", "description", "result" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        print_field(names[i], member(one, names[i]));
+    struct rv__arena arena;
+    struct rv__str text;
+    const char *copy = json;
+    rv__arena_init(&arena, RV__JSON_MAX_BYTES);
+    if (*json == '"' && rv__json_string(rv__str(json), &arena, &text) == RV_OK)
+        copy = rv__arena_dup(&arena, text.at, text.len);
+    if (copy != NULL && strcmp(copy, "null") != 0)
+        print_field(name, copy);
+    rv__arena_done(&arena);
+}
+
+static int print_one(const rv_attachment *one)
+{
+    char attempt[16];
+    (void)snprintf(attempt, sizeof attempt, "%d", one->attempt);
+    print_field("id", one->id);
+    print_field("stage", one->stage);
+    print_field("state", one->state);
+    print_field("agent", one->agent);
+    print_field("attempt", attempt);
+    print_field("status", one->status);
+    print_field("superseded", one->superseded ? "true" : "");
+    print_value("error", one->error);
+    print_field("description", one->description);
+    print_value("result", one->result);
     return CLI_OK;
+}
+
+/* The same document as the server's. */
+static int print_json(const rv_attachment_list *list, bool one)
+{
+    struct rv__buf out;
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the run */
+    rv__buf_text(&out, one ? "" : "{\"attachments\":[");
+    for (size_t i = 0; i < list->count; i++) {
+        if (i > 0)
+            rv__buf_char(&out, ',');
+        rv__put_attachment(&out, &list->attachments[i]);
+        if (one) {
+            rv__put_json(&out, "result", list->attachments[i].result);
+            rv__put_json(&out, "error", list->attachments[i].error);
+        }
+        rv__buf_char(&out, '}');
+    }
+    if (!one)
+        rv__buf_fmt(&out, "],\"total\":%zu,\"offset\":0}", list->total);
+    int code = rv__print_json(&out);
+    rv__buf_done(&out);
+    return code;
 }
 
 static int show(struct rv__look *look)
 {
     struct attachments *it = look->arg;
-    char *text = NULL;
-    struct rv__buf json;
+    rv_attachment_list *list = NULL;
     rv_error err;
     bool one = look->argc > 0;
-    int rc = one ? rv__client_attachment(look->client, look->run_id, look->argv[0], &text, &err)
-                 : rv__client_attachments(look->client, look->run_id, &it->query, &text, &err);
+    int rc = one ? rv__client_attachment(look->client, look->run_id, look->argv[0], &list, &err)
+                 : rv__client_attachments(look->client, look->run_id, &it->query, &list, &err);
     if (rc < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
-    int code;
-    if (look->json) {
-        rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the run */
-        rv__buf_text(&json, text);
-        code = rv__print_json(&json);
-        rv__buf_done(&json);
-    } else {
-        code = one ? print_one(rv__str(text)) : print_table(rv__str(text));
-    }
-    rv_free(text);
+    int code = look->json ? print_json(list, one)
+               : one      ? print_one(&list->attachments[0])
+                          : print_table(list);
+    rv_attachment_list_free(list);
     return code;
 }
 

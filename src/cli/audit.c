@@ -5,6 +5,7 @@
  * All of it is in the run's events and its plan: starts, cancels, signals, decisions and completed handles have
  * `by`; what an attempt of a state sees of the others follows from its scope, what it depends on, and which
  * attempts had settled when it began. What it reads afterwards is an event of its own. */
+#include <limits.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -27,6 +28,7 @@ struct settled {
 struct called {
     struct rv__index_entry entry;
     struct rv__str path, result;
+    struct rv__str last; /* path of the node that ended last */
 };
 
 /* An event, as `hear` takes it apart. */
@@ -306,7 +308,7 @@ static bool is_call(struct rv__str path)
  * it has not answered. A step that is not a request to a model has no provider. */
 static void put_request(struct audit *a, const struct event *event, bool failed)
 {
-    static const char *const keys[] = { "provider", "model", "system", "prompt" };
+    static const char *const keys[] = { "provider", "model", "system", "prompt", "attached" };
     struct rv__buf given;
     rv_error err;
     rv__buf_init(&given, SIZE_MAX / 8); /* bounded by what is recorded */
@@ -353,7 +355,14 @@ static struct rv__str call_around(struct rv__str path)
     return path;
 }
 
-/* A step in a call has ended: the last one says what the call does. */
+static bool is_below(struct rv__str path, const char *above)
+{
+    size_t len = strlen(above);
+    return path.len > len && memcmp(path.at, above, len) == 0 && path.at[len] == ':';
+}
+
+/* A node in a call has ended: the result of the last one is the call's. Events of supervisors have no result: that of
+ * a workflow is its last node's, that of another is not known here. */
 static void note_result(struct audit *a, const struct event *event)
 {
     struct rv__str path = call_around(rv__str(event->path));
@@ -366,7 +375,10 @@ static void note_result(struct audit *a, const struct event *event)
             return; /* its result is not told then */
         (void)rv__index_add(&a->calls, &call->entry, rv__str_hash(RV__HASH_START, call->path));
     }
-    if (rv__str_copy(&a->arena, member(event->json, "result"), &call->result) < 0)
+    if (is_below(call->last, event->path))
+        return;
+    if (rv__str_copy(&a->arena, rv__str(event->path), &call->last) < 0 ||
+        rv__str_copy(&a->arena, member(event->json, "result"), &call->result) < 0)
         call->result = (struct rv__str){ NULL, 0 };
 }
 
@@ -376,8 +388,9 @@ static void hear_chat(struct audit *a, const struct event *event)
     const char *what = strchr(event->kind, '.');
     bool completed = what != NULL && strcmp(what, ".completed") == 0;
     bool failed = what != NULL && strcmp(what, ".failed") == 0;
+    bool skipped = what != NULL && strcmp(what, ".skipped") == 0;
     bool step = strncmp(event->kind, "step.", 5) == 0;
-    if (step && completed)
+    if (completed || failed || skipped)
         note_result(a, event);
     if (is_turn(path) && strcmp(event->kind, "step.started") == 0) {
         if (path.len > 6 && strcmp(event->path + path.len - 6, ":turn1") == 0)
@@ -424,16 +437,32 @@ static void print_saw(struct rv__str saw, struct rv__buf *line)
     }
 }
 
-/* What was said, on lines of its own. */
+static void print_line(const char *who, const struct rv__buf *line)
+{
+    printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), who, rv__colour(stdout, PLAIN),
+           line->len > 0 ? line->text : "");
+}
+
+/* What was said, on lines of its own, without its control characters. */
 static void print_said(const char *who, struct rv__str json)
 {
-    struct rv__buf text;
+    struct rv__buf text, line;
     if (json.len == 0 || rv__str_is(json, "null"))
         return;
     rv__buf_init(&text, SIZE_MAX / 8); /* bounded by the entry */
+    rv__buf_init(&line, SIZE_MAX / 8); /* the same */
     rv__text_error(&text, json);
-    printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), who, rv__colour(stdout, PLAIN),
-           text.len > 0 ? text.text : "");
+    const char *at = text.len > 0 ? text.text : "", *end = at + text.len;
+    do {
+        const char *stop = at < end ? memchr(at, '\n', (size_t)(end - at)) : NULL;
+        struct rv__str part = { at, (size_t)((stop != NULL ? stop : end) - at) };
+        rv__buf_reset(&line);
+        (void)rv__text_fit(&line, part, INT_MAX);
+        print_line(who, &line);
+        who = ""; /* the lines after the first */
+        at = stop != NULL ? stop + 1 : end;
+    } while (at < end);
+    rv__buf_done(&line);
     rv__buf_done(&text);
 }
 
@@ -445,16 +474,18 @@ static void print_calls(struct rv__str calls)
         return;
     rv__json_iter_init(&it, calls);
     while (rv__json_next(&it, NULL, &call)) {
-        struct rv__buf line;
+        struct rv__buf line, text;
         struct rv__str name = member(call, "name");
         if (name.len <= 2)
             continue;                      /* of no tool: the answer did not fit its schema */
         rv__buf_init(&line, SIZE_MAX / 8); /* bounded by the entry */
-        rv__text_error(&line, name);
+        rv__buf_init(&text, SIZE_MAX / 8); /* the same */
+        rv__text_error(&text, name);
+        (void)rv__text_fit(&line, rv__buf_view(&text), TEXT_WIDTH);
+        rv__buf_done(&text);
         rv__buf_char(&line, ' ');
         (void)rv__text_fit(&line, member(call, "arguments"), TEXT_WIDTH);
-        printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), "calls", rv__colour(stdout, PLAIN),
-               line.len > 0 ? line.text : "");
+        print_line("calls", &line);
         rv__buf_done(&line);
     }
 }
@@ -472,15 +503,41 @@ static void print_usage(struct rv__str usage)
     rv__buf_fmt(&line, "%lld in, %lld out", (long long)in, (long long)out);
     if (cost.len > 0)
         rv__buf_fmt(&line, ", cost %.*s", RV__ARG(cost));
-    printf("    %s%-9s%s  %s\n", rv__colour(stdout, DIM), "tokens", rv__colour(stdout, PLAIN),
-           line.len > 0 ? line.text : "");
+    print_line("tokens", &line);
     rv__buf_done(&line);
+}
+
+/* The files of a prompt: "receipt.png, image/png, 70 bytes, sha256 1b2c…" */
+static void print_files(struct rv__str list)
+{
+    struct rv__json_iter it;
+    struct rv__str file;
+    if (list.len == 0 || rv__json_type(list) != RV__JSON_ARRAY)
+        return;
+    rv__json_iter_init(&it, list);
+    while (rv__json_next(&it, NULL, &file)) {
+        static const char *const keys[] = { "name", "type", "bytes", "sha256" };
+        static const char *const before[] = { "", ", ", ", ", " bytes, sha256 " };
+        struct rv__buf line, text;
+        rv__buf_init(&line, 4096); /* a name, a number and two words */
+        rv__buf_init(&text, 4096); /* the same */
+        for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+            rv__buf_reset(&text);
+            rv__text_error(&text, member(file, keys[i]));
+            rv__buf_text(&line, before[i]);
+            (void)rv__text_fit(&line, rv__buf_view(&text), TEXT_WIDTH);
+        }
+        print_line("file", &line);
+        rv__buf_done(&text);
+        rv__buf_done(&line);
+    }
 }
 
 static void print_talk(struct rv__str one)
 {
     print_said("system", member(one, "system"));
     print_said("user", member(one, "prompt"));
+    print_files(member(one, "attached"));
     print_said("assistant", member(one, "text"));
     print_calls(member(one, "calls"));
     print_said("told", member(one, "invalid"));

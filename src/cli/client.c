@@ -10,12 +10,14 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/store_name.h"
+#include "cli/document.h"
 #include "cli/remote.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
 enum {
     LOOK_AGAIN_MS = 3000, /* between looks at the state, while waiting for events */
+    NODES_MOST = 5000000, /* of one run: an engine lists fewer (docs/reference/limits.md) */
     LOOK_MS = 100,        /* a store that another process drives sends no events: look this often */
 };
 
@@ -286,17 +288,38 @@ int rv__client_state(struct rv__client *c, const char *run_id, rv_run_state **re
                            : rv_state(c->engine, run_id, ret, err);
 }
 
-int rv__client_nodes(struct rv__client *c, const char *run_id, const char *parent, size_t offset,
-                     size_t limit, rv_node_list **ret, rv_error *err)
+/* Count a page. The rest of its list counts already, so that an absurd total is refused with its first page. */
+static int count_walked(size_t *walked, const rv_node_list *page, size_t offset, rv_error *err)
 {
+    size_t rest = page->total > offset ? page->total - offset : 0;
+    size_t most = rest > page->count ? rest : page->count;
+    if (most > NODES_MOST - *walked)
+        return rv__fail(err, RV_ETOOBIG, "the run has more than %d nodes: too many to show",
+                        NODES_MOST);
+    *walked += page->count;
+    return RV_OK;
+}
+
+int rv__client_nodes(struct rv__client *c, const char *run_id, const char *parent, size_t offset,
+                     size_t limit, size_t *walked, rv_node_list **ret, rv_error *err)
+{
+    rv_node_list *page = NULL;
     int rc = may_read(c, run_id, RV_READ_RUN, "nodes", err);
     if (rc < 0)
         return rc;
-    return c->wire != NULL
-               ? rv__remote_nodes(c->wire, run_id, parent, offset, limit, ret, err)
-               : rv_nodes(c->engine, run_id,
-                          RV_NODE_QUERY(.parent = parent, .offset = offset, .limit = limit), ret,
-                          err);
+    rc = c->wire != NULL
+             ? rv__remote_nodes(c->wire, run_id, parent, offset, limit, &page, err)
+             : rv_nodes(c->engine, run_id,
+                        RV_NODE_QUERY(.parent = parent, .offset = offset, .limit = limit), &page,
+                        err);
+    if (rc == RV_OK && walked != NULL)
+        rc = count_walked(walked, page, offset, err);
+    if (rc < 0) {
+        rv_node_list_free(page);
+        return rc;
+    }
+    *ret = page;
+    return RV_OK;
 }
 
 int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query *query,
@@ -311,44 +334,20 @@ int rv__client_logs(struct rv__client *c, const char *run_id, const rv_log_query
                            : rv_logs(c->engine, run_id, &known, ret, err);
 }
 
-/* The same document as the server's. */
-static int attachments_text(const rv_attachment_list *list, char **ret, rv_error *err)
-{
-    struct rv__buf out;
-    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the list */
-    rv__buf_text(&out, "{\"attachments\":[");
-    for (size_t i = 0; i < list->count; i++) {
-        if (i > 0)
-            rv__buf_char(&out, ',');
-        rv__put_attachment(&out, &list->attachments[i]);
-        rv__buf_char(&out, '}');
-    }
-    rv__buf_fmt(&out, "],\"total\":%zu,\"offset\":0}", list->total);
-    *ret = rv__buf_take(&out);
-    rv__buf_done(&out);
-    return *ret != NULL ? RV_OK : rv__nomem(err);
-}
-
 int rv__client_attachments(struct rv__client *c, const char *run_id,
-                           const rv_attachment_query *query, char **ret, rv_error *err)
+                           const rv_attachment_query *query, rv_attachment_list **ret,
+                           rv_error *err)
 {
-    rv_attachment_list *list = NULL;
     if (c->wire != NULL)
         return rv__remote_attachments(c->wire, run_id, query, ret, err);
     int rc = may_read(c, run_id, RV_READ_ATTACHMENTS, NULL, err);
-    if (rc == RV_OK)
-        rc = rv_attachments(c->engine, run_id, query, &list, err);
-    if (rc == RV_OK)
-        rc = attachments_text(list, ret, err);
-    rv_attachment_list_free(list);
-    return rc;
+    return rc == RV_OK ? rv_attachments(c->engine, run_id, query, ret, err) : rc;
 }
 
-int rv__client_attachment(struct rv__client *c, const char *run_id, const char *id, char **ret,
-                          rv_error *err)
+int rv__client_attachment(struct rv__client *c, const char *run_id, const char *id,
+                          rv_attachment_list **ret, rv_error *err)
 {
     rv_attachment_list *list = NULL;
-    struct rv__buf out;
     if (c->wire != NULL)
         return rv__remote_attachment(c->wire, run_id, id, ret, err);
     int rc = may_read(c, run_id, RV_READ_ATTACHMENT, id, err);
@@ -357,20 +356,12 @@ int rv__client_attachment(struct rv__client *c, const char *run_id, const char *
                             &list, err);
     if (rc != RV_OK)
         return rc;
-    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the result */
     if (list->count == 0) {
-        rc = rv__fail(err, RV_ENOTFOUND, "run '%s' has no attachment '%.120s'", run_id, id);
-    } else {
-        rv__put_attachment(&out, &list->attachments[0]);
-        rv__put_json(&out, "result", list->attachments[0].result);
-        rv__put_json(&out, "error", list->attachments[0].error);
-        rv__buf_char(&out, '}');
-        *ret = rv__buf_take(&out);
-        rc = *ret != NULL ? RV_OK : rv__nomem(err);
+        rv_attachment_list_free(list);
+        return rv__fail(err, RV_ENOTFOUND, "run '%s' has no attachment '%.120s'", run_id, id);
     }
-    rv__buf_done(&out);
-    rv_attachment_list_free(list);
-    return rc;
+    *ret = list;
+    return RV_OK;
 }
 
 static int read_history(rv_engine *engine, const char *run_id, bool acts,
@@ -454,13 +445,27 @@ int rv__client_plan(struct rv__client *c, const char *run_id, char **ret, rv_err
                            : rv_plan_of_run(c->engine, run_id, ret, err);
 }
 
-int rv__client_why(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
+int rv__client_why_json(struct rv__client *c, const char *run_id, char **ret, rv_error *err)
 {
     int rc = may_read(c, run_id, RV_READ_RUN, "why", err);
     if (rc < 0)
         return rc;
     return c->wire != NULL ? rv__remote_why(c->wire, run_id, ret, err)
                            : rv_why(c->engine, run_id, ret, err);
+}
+
+int rv__client_why(struct rv__client *c, const char *run_id, struct rv__why_told **ret,
+                   rv_error *err)
+{
+    char *text = NULL;
+    void *why = NULL;
+    int rc = rv__client_why_json(c, run_id, &text, err);
+    if (rc == RV_OK)
+        rc = rv__document_read(&rv__doc_why, rv__str(text), 0, &why, err);
+    if (rc == RV_OK)
+        *ret = why;
+    rv_free(text);
+    return rc;
 }
 
 int rv__client_members(struct rv__client *c, char **ret, rv_error *err)

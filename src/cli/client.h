@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "cli/cli.h"
+#include "server/server.h"
 
 #define RV__CLI_STORE  "rival.db"       /* default store, if no server answers */
 #define RV__CLI_LISTEN "127.0.0.1:7400" /* default address of a server */
@@ -73,15 +74,19 @@ int rv__client_list(struct rv__client *client, const rv_query *query, rv_run_lis
                     rv_error *err);
 int rv__client_state(struct rv__client *client, const char *run_id, rv_run_state **ret,
                      rv_error *err);
+/* `walked` counts the nodes that this walk over the run has read; NULL: only this page is read. RV_ETOOBIG: there are
+ * more than a run can have, so a walk ends whatever a server answers. */
 int rv__client_nodes(struct rv__client *client, const char *run_id, const char *parent,
-                     size_t offset, size_t limit, rv_node_list **ret, rv_error *err);
+                     size_t offset, size_t limit, size_t *walked, rv_node_list **ret,
+                     rv_error *err);
 int rv__client_logs(struct rv__client *client, const char *run_id, const rv_log_query *query,
                     rv_log_list **ret, rv_error *err);
-/* As JSON; free with rv_free(). Of one: RV_ENOTFOUND. */
 int rv__client_attachments(struct rv__client *client, const char *run_id,
-                           const rv_attachment_query *query, char **ret, rv_error *err);
-int rv__client_attachment(struct rv__client *client, const char *run_id, const char *id, char **ret,
-                          rv_error *err);
+                           const rv_attachment_query *query, rv_attachment_list **ret,
+                           rv_error *err);
+/* A list of this one, with its result or error. Error: RV_ENOTFOUND. */
+int rv__client_attachment(struct rv__client *client, const char *run_id, const char *id,
+                          rv_attachment_list **ret, rv_error *err);
 /* What people did in the run (started, cancelled, signalled, decided, completed it): appends its events with `by`,
  * comma-separated. */
 int rv__client_acts(struct rv__client *client, const char *run_id, struct rv__buf *ret,
@@ -93,7 +98,10 @@ int rv__client_history(struct rv__client *client, const char *run_id,
 int rv__client_given(struct rv__client *client, const char *run_id, const char *path,
                      struct rv__buf *ret, rv_error *err);
 int rv__client_plan(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
-int rv__client_why(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
+/* Free with rv_free(). */
+int rv__client_why(struct rv__client *client, const char *run_id, struct rv__why_told **ret,
+                   rv_error *err);
+int rv__client_why_json(struct rv__client *client, const char *run_id, char **ret, rv_error *err);
 int rv__client_members(struct rv__client *client, char **ret, rv_error *err); /* the same */
 int rv__client_workflows(struct rv__client *client, rv_workflow_list **ret, rv_error *err);
 int rv__client_run(struct rv__client *client, const char *workflow, const char *input,

@@ -126,7 +126,8 @@ const struct rv__option *rv__option_find(const struct rv__command *command, cons
 /* The argument at this position; NULL: too many. */
 const struct rv__argument *rv__argument_at(const struct rv__command *command, int index);
 
-/* The index of `value` in the words (the list ends in NULL). -1: not found, reported on stderr with the list. */
+/* The index of `value` in the words (the list ends in NULL). -1: not found, reported on stderr with the list.
+ * `option` NULL: it is an argument. */
 int rv__option_choice(const char *command, const char *option, const char *value,
                       const char *const *words);
 
@@ -140,5 +141,8 @@ void rv__help_usage(struct rv__buf *out, const struct rv__command *command);
 void rv__help_option(struct rv__buf *out, const struct rv__option *option);
 /* Headings of the sections; NULL for the hidden one. */
 const char *rv__help_section(enum rv__section section);
+/* Print text from column `at` (the cursor's) on, wrapped between words to the width of the terminal, with later
+ * lines indented by `indent`. */
+void rv__print_wrapped(FILE *to, const char *text, int at, int indent);
 
 #endif

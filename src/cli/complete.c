@@ -138,7 +138,7 @@ static void offer_steps(const struct completing *c)
     struct rv__client *client = c->run_id != NULL ? open_runs(c) : NULL;
     rv_node_list *list = NULL;
     if (client != NULL &&
-        rv__client_nodes(client, c->run_id, "", 0, STEPS_OFFERED, &list, NULL) < 0)
+        rv__client_nodes(client, c->run_id, "", 0, STEPS_OFFERED, NULL, &list, NULL) < 0)
         list = NULL;
     for (size_t i = 0; list != NULL && i < list->count; i++)
         offer(c, list->nodes[i].alias, list->nodes[i].status);

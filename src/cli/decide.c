@@ -47,7 +47,8 @@ const struct rv__command rv__cmd_decide = {
     .section = SECTION_TELL,
     .summary = "decide what happens to a suspended run",
     .arguments = { { "ID", "which run, and which decision?", .completes = COMPLETES_LIVE_RUN },
-                   { "resume|skip|abort|restart_stage", "which decision?", .choices = words } },
+                   { "resume|skip|abort|restart_stage",
+                     "which decision: resume, skip, abort or restart_stage?", .choices = words } },
     .options = options,
     .paragraphs = { "`resume` continues with new attempts. `abort` fails the run. Only for "
                     "critical "

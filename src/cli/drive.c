@@ -14,6 +14,7 @@
 #include "base/duration.h"
 #include "base/id.h"
 #include "base/json.h"
+#include "base/store_name.h"
 #include "cli/text.h"
 #include "cli/screen.h"
 
@@ -95,10 +96,11 @@ static int make_id(struct rv__drive *d)
 static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
 {
     char user[RV__USER_NAME_SIZE];
+    bool later = by == DRIVE_LATER, alone = !later && rv__store_name_in_memory(d->opts.store);
     rv_engine_opts opts = *RV_ENGINE_OPTS(.store = d->opts.store, .only_run = d->run_id,
-                                          .idle = by == DRIVE_LATER, .control = by != DRIVE_LATER,
-                                          .attach = true, .drain_ms = GRACE_MS, .grace_ms = TOLD_MS,
-                                          .allow_env = d->opts.allow_env.at,
+                                          .idle = later, .control = !later && !alone,
+                                          .attach = !alone, .drain_ms = GRACE_MS,
+                                          .grace_ms = TOLD_MS, .allow_env = d->opts.allow_env.at,
                                           .eval_cpu_ms = d->eval_cpu_ms,
                                           .secrets_file = d->opts.secrets,
                                           .config_file = d->opts.config, .by = rv__cli_user(user));
@@ -115,40 +117,34 @@ static int open_engine(struct rv__drive *d, enum rv__drive_by by, rv_error *err)
  * back. */
 static bool is_alive(struct rv__drive *d)
 {
-    char *text = NULL;
-    struct rv__str waits = { NULL, 0 };
-    int rc = rv__client_why(d->client, d->run_id, &text, NULL);
+    struct rv__why_told *why = NULL;
+    int rc = rv__client_why(d->client, d->run_id, &why, NULL);
     if (rc < 0)
         return rv__client_away(d->client, rc);
-    bool alive = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) > 0;
-    rv_free(text);
+    bool alive = why->count > 0;
+    rv_free(why);
     return alive;
 }
 
 /* Does the run wait only for functions that nobody offers, or for secrets without a value? `what`: the first one. */
 static bool waits_for_nobody(struct rv__drive *d, struct rv__buf *what)
 {
-    char *text = NULL;
-    struct rv__str waits = { NULL, 0 }, wait, value;
-    struct rv__json_iter it;
+    struct rv__why_told *why = NULL;
     size_t others = 0;
-    if (rv__client_why(d->client, d->run_id, &text, NULL) < 0)
+    if (rv__client_why(d->client, d->run_id, &why, NULL) < 0)
         return false;
-    if (rv__json_get(rv__str(text), "waits", &waits)) {
-        rv__json_iter_init(&it, waits);
-        while (rv__json_next(&it, NULL, &wait)) {
-            bool nobody = rv__json_get(wait, "reason", &value) &&
-                          rv__json_string_is(value, (struct rv__str)RV__STR("worker"));
-            others += !nobody;
-            if (!nobody || what->len > 0)
-                continue;
-            if (rv__json_get(wait, "secret", &value))
-                rv__buf_fmt(what, "the secret %.*s has no value", RV__ARG(value));
-            else if (rv__json_get(wait, "function", &value))
-                rv__buf_fmt(what, "no process here has the function %.*s", RV__ARG(value));
-        }
+    for (size_t i = 0; i < why->count; i++) {
+        const struct rv__wait_told *wait = &why->waits[i];
+        bool nobody = strcmp(wait->reason, "worker") == 0;
+        others += !nobody;
+        if (!nobody || what->len > 0)
+            continue;
+        if (*wait->secret != '\0')
+            rv__buf_fmt(what, "the secret \"%s\" has no value", wait->secret);
+        else if (*wait->function != '\0')
+            rv__buf_fmt(what, "no process here has the function \"%s\"", wait->function);
     }
-    rv_free(text);
+    rv_free(why);
     return what->len > 0 && others == 0;
 }
 
@@ -596,10 +592,14 @@ static int print_outcome(struct rv__drive *d, struct rv__screen *view)
     return code;
 }
 
-static void say_how_to_go_on(struct follow *f)
+/* `to`: what the command does; `option`: more of it; `note`: what is said after it. */
+static void say_how_to_go_on(struct follow *f, const char *to, const char *option, const char *note)
 {
-    fprintf(stderr, "to continue: %s%s%s\n", rv__colour(stderr, BOLD), f->resume,
-            rv__colour(stderr, PLAIN));
+    if (rv__store_name_in_memory(f->d->opts.store))
+        fprintf(stderr, "the store was in memory: the run cannot be continued\n");
+    else
+        fprintf(stderr, "to %s: %s%s%s%s%s\n", to, rv__colour(stderr, BOLD), f->resume, option,
+                rv__colour(stderr, PLAIN), note);
 }
 
 /* The run keeps its state; report that instead of an outcome. `status`: for people. */
@@ -618,8 +618,8 @@ static int leave(struct follow *f, const char *status)
     rv__buf_char(&json, '}');
     int code = rv__print_json(&json);
     rv__screen_record(&f->view, status, rv__wall_ms(rv__clock_real()) - state->started_at, "", "");
-    if (f->view.kind != VIEW_NONE)
-        say_how_to_go_on(f);
+    if (f->view.kind != VIEW_NONE && !f->suspended)
+        say_how_to_go_on(f, "continue", "", "");
     rv__buf_done(&json);
     rv_run_state_free(state);
     return code == CLI_OK ? CLI_SUSPENDED : code;
@@ -627,7 +627,10 @@ static int leave(struct follow *f, const char *status)
 
 static int leave_suspended(struct follow *f)
 {
-    return leave(f, "suspended");
+    int code = leave(f, "suspended");
+    if (f->view.kind != VIEW_NONE)
+        say_how_to_go_on(f, "decide and continue", " --on-suspend resume", " (or skip, abort)");
+    return code;
 }
 
 /* Stop if a function or a secret is missing and nobody can provide it. False: nothing is missing. */
@@ -667,7 +670,8 @@ static int stop_in_order(struct follow *f)
     fprintf(stderr, "%s: running steps have %d s to finish; press Ctrl-C again to exit at once\n",
             why.message, GRACE_MS / 1000);
     int left = rv_engine_close(f->d->engine);
-    if (left > 0)
+    bool kept = !rv__store_name_in_memory(f->d->opts.store);
+    if (left > 0 && kept)
         fprintf(stderr, "%d step%s did not finish and will be attempted again\n", left,
                 left == 1 ? "" : "s");
     show_the_rest(f);
@@ -675,9 +679,9 @@ static int stop_in_order(struct follow *f)
     if (rv_engine_health(f->d->engine, &health, NULL) == RV_OK && health.stuck)
         fprintf(stderr, "the last results could not be recorded; those steps will run again: %s\n",
                 health.why.message);
-    fprintf(stderr, "%s; all completed work is recorded\n",
-            f->ended ? "the run has ended" : "stopped");
-    say_how_to_go_on(f);
+    fprintf(stderr, "%s%s\n", f->ended ? "the run has ended" : "stopped",
+            kept ? "; all completed work is recorded" : "");
+    say_how_to_go_on(f, "continue", "", "");
     return CLI_INTERRUPTED;
 }
 
@@ -777,35 +781,22 @@ static void suspension_done(struct suspension *suspension)
 /* Print the attachments of its attempts. */
 static void show_attachments(struct rv__drive *d, const char *path)
 {
-    static const char *const shown[] = { "id", "status", "description" };
     const char *colon = strrchr(path, ':');
-    char *text = NULL;
-    struct rv__str list, one, value;
-    struct rv__json_iter it;
-    if (colon == NULL ||
+    rv_attachment_list *list = NULL;
+    struct rv__table *table = rv__table_new(3);
+    if (table != NULL && colon != NULL &&
         rv__client_attachments(d->client, d->run_id,
-                               RV_ATTACHMENT_QUERY(.state = colon + 1, .limit = 1000), &text,
-                               NULL) < 0)
-        return;
-    if (rv__json_get(rv__str(text), "attachments", &list)) {
-        rv__json_iter_init(&it, list);
-        while (rv__json_next(&it, NULL, &one)) {
-            struct rv__buf line;
-            rv__buf_init(&line, 1u << 16);
-            for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
-                struct rv__buf word;
-                rv__buf_init(&word, RV__JSON_MAX_BYTES);
-                if (rv__json_get(one, shown[i], &value))
-                    rv__text_error(&word, value); /* the text of a string */
-                rv__buf_text(&line, i == 0 || word.len == 0 ? "" : i == 1 ? " " : ": ");
-                (void)rv__text_fit(&line, rv__buf_view(&word), 500);
-                rv__buf_done(&word);
-            }
-            fprintf(stderr, "  %s\n", rv__buf_view(&line).at);
-            rv__buf_done(&line);
+                               RV_ATTACHMENT_QUERY(.state = colon + 1, .limit = 1000), &list,
+                               NULL) == RV_OK) {
+        for (size_t i = 0; i < list->count; i++) {
+            rv__table_cell(table, PLAIN, list->attachments[i].id);
+            rv__table_cell(table, PLAIN, list->attachments[i].status);
+            rv__table_cell(table, PLAIN, list->attachments[i].description);
         }
+        (void)rv__table_print(table, stderr); /* without memory: none */
     }
-    rv_free(text);
+    rv_attachment_list_free(list);
+    rv__table_free(table);
 }
 
 /* Print the end of its log and its attachments. */
@@ -1033,7 +1024,7 @@ static int take_over(struct follow *f)
     f->quiet_ms = rv__mono_ms(rv__clock_real());
     if (code == CLI_INTERRUPTED) {
         rv__screen_clear(&f->view);
-        say_how_to_go_on(f);
+        say_how_to_go_on(f, "continue", "", "");
     }
     if (code != CLI_OK || f->view.kind == VIEW_NONE)
         return code;

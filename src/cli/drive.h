@@ -71,6 +71,8 @@ struct rv__drive_source {
     int (*prepare)(struct rv__drive *drive, const struct rv__drive_source *source);
     /* Another process will run it: print the problems of its files. May be NULL. */
     void (*look)(const struct rv__drive_source *source);
+    rv_report **
+        checked; /* what was found in the file, until it is registered or somebody else runs it; or NULL there */
 };
 
 struct rv__drive {

@@ -15,6 +15,8 @@ struct file {
     bool needs_c;         /* it calls functions of C files in its folder */
     char **paths;         /* the file, then these C files; ends in NULL */
     size_t count;
+    rv_report
+        *report; /* with the Node.js process that has loaded it, until that is used; may be NULL */
 };
 
 static int add_path(struct file *file, const char *path)
@@ -58,8 +60,9 @@ static int check_text(struct file *file)
 {
     rv_report *report = NULL;
     rv_error err;
-    if (rv_check_files(&file->path, 1, RV_CHECK_OPTS(.c_files = RV_C_FILES_LOADED), &report, &err) <
-        0)
+    if (rv_check_files(&file->path, 1,
+                       RV_CHECK_OPTS(.c_files = RV_C_FILES_LOADED, .keep_process = true), &report,
+                       &err) < 0)
         return rv__cli_fail(CLI_USAGE, err.message, NULL);
     rv__drive_problems(report);
     size_t index = rv__cli_workflow_of(report, file->path, file->workflow);
@@ -73,7 +76,7 @@ static int check_text(struct file *file)
     } else {
         fprintf(stderr, "nothing was run\n");
     }
-    rv_report_free(report);
+    file->report = report;
     return code;
 }
 
@@ -157,11 +160,19 @@ static void register_beside(rv_engine *engine, const struct rv__drive_source *so
             fprintf(stderr, "%s is skipped: %s\n", *path, err.message);
 }
 
+static void forget_report(rv_report **report)
+{
+    rv_report_free(*report);
+    *report = NULL;
+}
+
 static int prepare(struct rv__drive *d, const struct rv__drive_source *source)
 {
     rv_error err;
     register_beside(d->engine, source);
-    int rc = rv_register_file(d->engine, source->files[0], RV_FILE_OPTS(.replace = true), &err);
+    int rc = rv_register_file(d->engine, source->files[0],
+                              RV_FILE_OPTS(.replace = true, .checked = *source->checked), &err);
+    forget_report(source->checked);
     return rc < 0 ? rv__drive_fail(d, CLI_USAGE, &err, NULL) : CLI_OK;
 }
 
@@ -169,18 +180,20 @@ static int prepare(struct rv__drive *d, const struct rv__drive_source *source)
 static void look(const struct rv__drive_source *source)
 {
     rv_engine *engine = NULL;
+    forget_report(source->checked);
     if (source->files[1] != NULL &&
         rv_engine_new(RV_ENGINE_OPTS(.store = ":memory:", .idle = true), &engine, NULL) == RV_OK)
         register_beside(engine, source);
     rv_engine_free(engine);
 }
 
-static int run_file(struct rv__drive *d, const struct file *file)
+static int run_file(struct rv__drive *d, struct file *file)
 {
     const struct rv__drive_source source = { .workflow = file->name,
                                              .files = (const char *const *)file->paths,
                                              .prepare = prepare,
-                                             .look = look };
+                                             .look = look,
+                                             .checked = &file->report };
     struct rv__buf resume;
     int code = rv__drive_exec(d, &source);
     if (code != CLI_OK)
@@ -215,8 +228,10 @@ static int run_exec(int argc, char **argv)
         return rv__cli_usage("exec", "there is no file '%s'; `rival new NAME` creates one",
                              file.path);
     int code = is_compiled(file.path) ? check_compiled(&file) : check_text(&file);
-    if (code != CLI_OK)
+    if (code != CLI_OK) {
+        forget_report(&file.report);
         return code;
+    }
     if (add_path(&file, file.path) < 0 || (file.needs_c && list_beside(&file) < 0))
         code = rv__cli_fail(CLI_FAILED, "out of memory", NULL);
     if (code == CLI_OK) {
@@ -225,6 +240,7 @@ static int run_exec(int argc, char **argv)
             code = run_file(&drive, &file);
         rv__drive_close(&drive);
     }
+    forget_report(&file.report);
     forget_paths(&file);
     return code;
 }

@@ -31,8 +31,7 @@ static int page_width(FILE *to)
     return columns < WIDTH_LEAST ? WIDTH_LEAST : columns > WIDTH_MOST ? WIDTH_MOST : columns;
 }
 
-/* Print text from column `at` (the cursor's) on, wrapped, with later lines indented by `indent`. */
-static void print_wrapped(FILE *to, const char *text, int at, int indent)
+void rv__print_wrapped(FILE *to, const char *text, int at, int indent)
 {
     int width = page_width(to) - 1;
     bool first = true;
@@ -67,7 +66,7 @@ static void print_term(FILE *to, const char *term, const char *meaning, int colu
         fprintf(to, "\n%*s", column, "");
     else
         fprintf(to, "%*s", column - used, "");
-    print_wrapped(to, meaning, column, column);
+    rv__print_wrapped(to, meaning, column, column);
 }
 
 void rv__help_usage(struct rv__buf *out, const struct rv__command *command)
@@ -140,7 +139,7 @@ void rv__help_command(FILE *to, const struct rv__command *command)
             command->summary + 1);
     for (size_t i = 0; command->paragraphs[i] != NULL; i++) {
         fputc('\n', to);
-        print_wrapped(to, command->paragraphs[i], 0, 0);
+        rv__print_wrapped(to, command->paragraphs[i], 0, 0);
     }
     if (command->options != NULL)
         print_heading(to, "Options");

@@ -58,12 +58,11 @@ static void print_line(const rv_log_line *line)
 /* Has it ended, with nothing active in it? Then there is nothing to follow. */
 static bool is_over(struct rv__look *look)
 {
-    char *text = NULL;
-    struct rv__str waits = { NULL, 0 };
-    if (rv__client_why(look->client, look->run_id, &text, NULL) < 0)
+    struct rv__why_told *why = NULL;
+    if (rv__client_why(look->client, look->run_id, &why, NULL) < 0)
         return false;
-    bool over = rv__json_get(rv__str(text), "waits", &waits) && rv__json_count(waits) == 0;
-    rv_free(text);
+    bool over = why->count == 0;
+    rv_free(why);
     return over;
 }
 

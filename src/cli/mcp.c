@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/store_name.h"
 #include "cli/drive.h"
 #include "cli/runs.h"
 #include "cli/served.h"
@@ -131,7 +132,8 @@ static void wait_at_server(void *arg, const char *run_id, int64_t timeout_ms, rv
 static int make_engine(struct mcp *m, rv_error *err)
 {
     char user[RV__USER_NAME_SIZE];
-    return rv_engine_new(RV_ENGINE_OPTS(.store = m->store, .control = true, .attach = true,
+    bool shared = !rv__store_name_in_memory(m->store);
+    return rv_engine_new(RV_ENGINE_OPTS(.store = m->store, .control = shared, .attach = shared,
                                         .by = rv__cli_user(user), .allow_env = m->allow_env.at,
                                         .secrets_file = m->secrets, .drain_ms = DRAIN_MS,
                                         .grace_ms = TOLD_MS),

@@ -1,6 +1,6 @@
 /* members.c: `rival members`: the processes that share a store. */
 #include "base/clock.h"
-#include "base/json.h"
+#include "cli/document.h"
 #include "cli/runs.h"
 #include "cli/text.h"
 
@@ -9,46 +9,24 @@ struct members {
     bool json;
 };
 
-static void add_text(struct rv__table *table, struct rv__str member, const char *key)
-{
-    struct rv__str value;
-    struct rv__buf text;
-    rv__buf_init(&text, RV__JSON_MAX_BYTES);
-    if (rv__json_get(member, key, &value))
-        rv__text_error(&text, value);
-    rv__table_cell(table, PLAIN, rv__buf_view(&text).at);
-    rv__buf_done(&text);
-}
-
-static int64_t number(struct rv__str member, const char *key)
-{
-    struct rv__str value;
-    int64_t n = 0;
-    if (rv__json_get(member, key, &value))
-        (void)rv__json_int(value, &n); /* 0 if it is not a number */
-    return n;
-}
-
-static int print_table(struct rv__str list, int64_t now_ms)
+static int print_table(const struct rv__store_members *list, int64_t now_ms)
 {
     static const char *const head[] = { "MEMBER", "PROCESS", "VERSION", "RUNS", "SINCE", "LEASE" };
     struct rv__table *table = rv__table_new(6);
-    struct rv__json_iter it;
-    struct rv__str member;
     if (table == NULL)
         return rv__cli_fail(CLI_FAILED, "out of memory", NULL);
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         rv__table_cell(table, DIM, head[i]);
-    rv__json_iter_init(&it, list);
-    while (rv__json_next(&it, NULL, &member)) {
+    for (size_t i = 0; i < list->count; i++) {
+        const struct rv__store_member *member = &list->items[i];
         char runs[24], when[RV__WHEN_TEXT], left[RV__DURATION_TEXT];
-        int64_t left_ms = number(member, "leaseUntil") - now_ms;
-        snprintf(runs, sizeof runs, "%lld", (long long)number(member, "runs"));
-        add_text(table, member, "id");
-        add_text(table, member, "process");
-        add_text(table, member, "version");
+        int64_t left_ms = member->lease_until - now_ms;
+        snprintf(runs, sizeof runs, "%lld", (long long)member->runs);
+        rv__table_cell(table, PLAIN, member->id);
+        rv__table_cell(table, PLAIN, member->process);
+        rv__table_cell(table, PLAIN, member->version);
         rv__table_cell(table, PLAIN, runs);
-        rv__table_cell(table, PLAIN, rv__text_when(number(member, "since"), now_ms, when));
+        rv__table_cell(table, PLAIN, rv__text_when(member->since, now_ms, when));
         rv__table_cell(table, left_ms > 0 ? PLAIN : RED,
                        left_ms > 0 ? rv__text_duration(left_ms, left) : "over");
     }
@@ -59,8 +37,9 @@ static int print_table(struct rv__str list, int64_t now_ms)
 
 static int print(const struct members *members, const char *text)
 {
-    struct rv__str list = { NULL, 0 };
+    void *list = NULL;
     struct rv__buf json;
+    rv_error err;
     if (members->json) {
         rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the members */
         rv__buf_text(&json, text);
@@ -68,11 +47,15 @@ static int print(const struct members *members, const char *text)
         rv__buf_done(&json);
         return code;
     }
-    if (!rv__json_get(rv__str(text), "members", &list) || rv__json_count(list) == 0) {
+    if (rv__document_read(&rv__doc_members, rv__str(text), 0, &list, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    int code = CLI_OK;
+    if (((struct rv__store_members *)list)->count == 0)
         fprintf(stderr, "no members: one process at a time drives this store\n");
-        return CLI_OK;
-    }
-    return print_table(list, rv__wall_ms(rv__clock_real()));
+    else
+        code = print_table(list, rv__wall_ms(rv__clock_real()));
+    rv_free(list);
+    return code;
 }
 
 static int run_members(int argc, char **argv)
@@ -96,8 +79,8 @@ static int run_members(int argc, char **argv)
 static const struct rv__option options[] = {
     RV__OPTIONS_WHERE(struct members, where),
     RV__OPTION_JSON(struct members, json,
-                    "{\"members\": [{\"id\", \"process\", \"version\", \"runs\", \"since\", "
-                    "\"leaseUntil\"}]}"),
+                    "{\"members\": [{\"id\", \"process\", \"version\", \"workers\", \"runs\", "
+                    "\"since\", \"leaseUntil\"}]}"),
     { NULL },
 };
 

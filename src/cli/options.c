@@ -123,7 +123,7 @@ int rv__options(const struct rv__command *command, int argc, char **argv, void *
         if (argument == NULL)
             return -rv__cli_usage(command->name, "unexpected argument '%s'", argv[i]);
         if (argument->choices != NULL &&
-            rv__option_choice(command->name, argument->name, argv[i], argument->choices) < 0)
+            rv__option_choice(command->name, NULL, argv[i], argument->choices) < 0)
             return -CLI_USAGE;
     }
     const struct rv__argument *next = rv__argument_at(command, count);
@@ -144,7 +144,8 @@ int rv__option_choice(const char *command, const char *option, const char *value
         len += n > 0 && (size_t)n < sizeof list - len ? (size_t)n : 0;
     }
     const char *meant = rv__suggest(rv__str(value), words, count);
-    (void)rv__cli_usage(command, "%s '%s' is not one of: %s%s%s%s", option, value, list,
-                        meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+    (void)rv__cli_usage(command, "%s%s'%s' is not one of: %s%s%s%s", option ? option : "",
+                        option ? " " : "", value, list, meant ? "; did you mean '" : "",
+                        meant ? meant : "", meant ? "'?" : "");
     return -1;
 }

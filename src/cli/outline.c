@@ -17,13 +17,14 @@ enum {
     ITERATIONS_GOOD = 10, /* successful ones: all, if there are no more than this, else none */
     DEPTH_MAX = 40,       /* deeper rows would not fit on a terminal */
     NOTE_BYTES = 2000,
+    ROWS_BYTES = 1 << 30, /* texts of all rows, whatever a server answers */
 };
 
 void rv__outline_init(struct rv__outline *tree, struct rv__client *client, const char *run_id,
                       bool live)
 {
     *tree = (struct rv__outline){ .client = client, .run_id = run_id, .live = live };
-    rv__arena_init(&tree->arena, SIZE_MAX); /* bounded by the number of rows */
+    rv__arena_init(&tree->arena, ROWS_BYTES);
 }
 
 void rv__outline_done(struct rv__outline *tree)
@@ -253,8 +254,9 @@ static void add_iterations(struct rv__outline *t, const char *parent, size_t tot
     while (at < total && at - from < scan) {
         rv_node_list *list = NULL;
         rv_error err;
-        if (rv__client_nodes(t->client, t->run_id, parent, at, PAGE, &list, &err) < 0 ||
-            list->count == 0) {
+        int rc = rv__client_nodes(t->client, t->run_id, parent, at, PAGE, &t->walked, &list, &err);
+        t->rc = rc == RV_ETOOBIG && t->rc == RV_OK ? rc : t->rc;
+        if (rc < 0 || list->count == 0) {
             rv_node_list_free(list);
             break;
         }
@@ -283,9 +285,11 @@ static void add_children(struct rv__outline *t, const char *parent, int depth)
     while (offset < total) {
         rv_node_list *list = NULL;
         rv_error err;
-        int rc = rv__client_nodes(t->client, t->run_id, parent, offset, PAGE, &list, &err);
+        int rc = rv__client_nodes(t->client, t->run_id, parent, offset, PAGE, &t->walked, &list,
+                                  &err);
         if (rc < 0 || list->count == 0) {
-            t->rc = rc < 0 && t->rc == RV_OK && depth == 0 ? rc : t->rc;
+            bool bad = rc == RV_ETOOBIG || (rc < 0 && depth == 0);
+            t->rc = bad && t->rc == RV_OK ? rc : t->rc;
             rv_node_list_free(list);
             return;
         }
@@ -305,10 +309,13 @@ static void add_children(struct rv__outline *t, const char *parent, int depth)
 int rv__outline_read(struct rv__outline *tree, rv_error *err)
 {
     tree->count = 0;
+    tree->walked = 0;
     tree->rc = RV_OK;
     tree->now_ms = rv__wall_ms(rv__clock_real());
     rv__arena_reset(&tree->arena);
     add_children(tree, "", 0);
+    if (tree->rc == RV_ETOOBIG)
+        return rv__fail(err, RV_ETOOBIG, "the run has too many nodes to show");
     return tree->rc < 0 ? rv__fail(err, tree->rc, "%s", rv_strerror(tree->rc)) : RV_OK;
 }
 

@@ -42,6 +42,7 @@ struct rv__outline {
     size_t count, cap;
     struct rv__over over[RV__OVER_MAX];
     size_t over_count;
+    size_t walked; /* nodes read for the rows */
     int rc;
 };
 

@@ -10,11 +10,11 @@ int rv__remote_nodes(struct rv__wire *wire, const char *run_id, const char *pare
                      size_t limit, rv_node_list **ret, rv_error *err);
 int rv__remote_logs(struct rv__wire *wire, const char *run_id, const rv_log_query *query,
                     rv_log_list **ret, rv_error *err);
-/* As documents. */
 int rv__remote_attachments(struct rv__wire *wire, const char *run_id,
-                           const rv_attachment_query *query, char **ret, rv_error *err);
-int rv__remote_attachment(struct rv__wire *wire, const char *run_id, const char *id, char **ret,
-                          rv_error *err);
+                           const rv_attachment_query *query, rv_attachment_list **ret,
+                           rv_error *err);
+int rv__remote_attachment(struct rv__wire *wire, const char *run_id, const char *id,
+                          rv_attachment_list **ret, rv_error *err);
 int rv__remote_history(struct rv__wire *wire, const char *run_id, bool acts,
                        void (*hear)(void *arg, struct rv__str event), void *arg, rv_error *err);
 int rv__remote_given(struct rv__wire *wire, const char *run_id, const char *node,

@@ -48,7 +48,8 @@ enum {
 struct serve {
     const char *secrets, *config, *store, *grace, *eval_time, *retain_age, *retain_runs,
         *retain_bytes, *lease;
-    const char *listen, *workers, *token_file, *tls_cert, *tls_key, *answer_memory, *answer_disk;
+    const char *listen, *workers, *workers_url, *token_file, *tls_cert, *tls_key, *answer_memory,
+        *answer_disk;
     struct rv__words allow_env, allow_hosts;
     bool watch, insecure, deny_private, allow_private, with_stdin;
     int log_level, log_format; /* indexes of the words below, from 1; 0 = not given */
@@ -239,12 +240,13 @@ static bool denies_private(const struct serve *s)
 static int make_engine(struct serve *s, rv_error *err)
 {
     return rv_engine_new(
-        RV_ENGINE_OPTS(.store = s->store, .control = true, .allow_env = s->allow_env.at,
-                       .eval_cpu_ms = s->eval_ms, .drain_ms = s->drain_ms, .grace_ms = TOLD_MS,
-                       .retain_age_ms = s->age_ms, .retain_runs = (uint64_t)s->runs,
-                       .retain_bytes = (uint64_t)s->bytes, .http_deny_private = denies_private(s),
-                       .secrets_file = s->secrets, .config_file = s->config,
-                       .member = rv__store_name_is_address(s->store), .lease_ms = s->lease_ms),
+        RV_ENGINE_OPTS(.store = s->store, .control = !rv__store_name_in_memory(s->store),
+                       .allow_env = s->allow_env.at, .eval_cpu_ms = s->eval_ms,
+                       .drain_ms = s->drain_ms, .grace_ms = TOLD_MS, .retain_age_ms = s->age_ms,
+                       .retain_runs = (uint64_t)s->runs, .retain_bytes = (uint64_t)s->bytes,
+                       .http_deny_private = denies_private(s), .secrets_file = s->secrets,
+                       .config_file = s->config, .member = rv__store_name_is_address(s->store),
+                       .lease_ms = s->lease_ms),
         &s->engine, err);
 }
 
@@ -366,11 +368,12 @@ static int open_workers(struct serve *s)
     if (s->token_file != NULL)
         rc = load_worker_tokens(s, &err);
     if (rc == RV_OK)
-        rc = rv_workers_listen(
-            s->engine,
-            RV_WORKERS_OPTS(.listen = s->workers, .tls_cert = s->tls_cert, .tls_key = s->tls_key,
-                            .admits = s->token_file != NULL ? admits : NULL, .arg = s),
-            &s->workers_port, &err);
+        rc = rv_workers_listen(s->engine,
+                               RV_WORKERS_OPTS(.listen = s->workers, .tls_cert = s->tls_cert,
+                                               .tls_key = s->tls_key,
+                                               .admits = s->token_file != NULL ? admits : NULL,
+                                               .arg = s, .url = s->workers_url),
+                               &s->workers_port, &err);
     if (rc == RV_OK)
         return CLI_OK;
     return rv__cli_fail(rc == RV_EINVAL ? CLI_USAGE : CLI_FAILED, err.message,
@@ -573,6 +576,10 @@ static const struct rv__option options[] = {
       "address where workers of other machines connect (none); port 0 takes a free port; with "
       "--tls-cert they use TLS, which an address that others can reach needs",
       RV__INTO(struct serve, workers) },
+    { "--workers-url", "URL",
+      "with a store that several processes serve: how workers reach this one, tls://HOST:PORT or "
+      "tcp://HOST:PORT (--workers, unless that is a loopback address)",
+      RV__INTO(struct serve, workers_url) },
     { "--token-file", "FILE", "who may log in: lines `viewer|operator|admin|worker TOKEN [NAME]`",
       .completes = COMPLETES_FILE, RV__INTO(struct serve, token_file) },
     { "--insecure",

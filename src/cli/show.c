@@ -8,46 +8,55 @@
 #include "cli/outline.h"
 
 enum { PAGE = 500, PIPE_WIDTH = 200, DEPTH_MAX = 200 };
+static const size_t json_bytes = (size_t)1 << 31; /* of `show --json`, whatever a server answers */
 
 /* ------------------------------------------------------------------------------------ JSON --- */
 
-static int put_nodes(struct rv__look *look, const char *parent, int depth, struct rv__buf *out,
-                     rv_error *err);
+/* The nodes of a run, as nested lists. */
+struct walk {
+    struct rv__look *look;
+    size_t walked;
+    struct rv__buf *out;
+};
 
-static int put_node(struct rv__look *look, const rv_node *node, int depth, struct rv__buf *out,
-                    rv_error *err)
+static int put_nodes(struct walk *walk, const char *parent, int depth, rv_error *err);
+
+static int put_node(struct walk *walk, const rv_node *node, int depth, rv_error *err)
 {
-    rv__put_node(out, node);
+    rv__put_node(walk->out, node);
     int rc = RV_OK;
     if (node->children > 0 && depth < DEPTH_MAX) {
-        rv__buf_text(out, ",\"nodes\":");
-        rc = put_nodes(look, node->path, depth + 1, out, err);
+        rv__buf_text(walk->out, ",\"nodes\":");
+        rc = put_nodes(walk, node->path, depth + 1, err);
     }
-    rv__buf_char(out, '}');
+    rv__buf_char(walk->out, '}');
     return rc;
 }
 
-static int put_nodes(struct rv__look *look, const char *parent, int depth, struct rv__buf *out,
-                     rv_error *err)
+static int put_nodes(struct walk *walk, const char *parent, int depth, rv_error *err)
 {
+    struct rv__look *look = walk->look;
     size_t offset = 0, total = 1;
     int rc = RV_OK;
-    rv__buf_char(out, '[');
+    rv__buf_char(walk->out, '[');
     while (offset < total && rc == RV_OK) {
         rv_node_list *list = NULL;
-        rc = rv__client_nodes(look->client, look->run_id, parent, offset, PAGE, &list, err);
+        rc = rv__client_nodes(look->client, look->run_id, parent, offset, PAGE, &walk->walked,
+                              &list, err);
         if (rc < 0)
             break;
         total = list->count > 0 ? list->total : 0;
         for (size_t i = 0; i < list->count && rc == RV_OK; i++) {
             if (offset + i > 0)
-                rv__buf_char(out, ',');
-            rc = put_node(look, &list->nodes[i], depth, out, err);
+                rv__buf_char(walk->out, ',');
+            rc = put_node(walk, &list->nodes[i], depth, err);
         }
         offset += list->count;
         rv_node_list_free(list);
+        if (rc == RV_OK)
+            rc = rv__buf_err(walk->out, err);
     }
-    rv__buf_char(out, ']');
+    rv__buf_char(walk->out, ']');
     return rc;
 }
 
@@ -66,15 +75,16 @@ static int put_acts(struct rv__look *look, struct rv__buf *out, rv_error *err)
 static int show_json(struct rv__look *look, const rv_run_state *state)
 {
     struct rv__buf out;
+    struct walk walk = { .look = look, .out = &out };
     rv_error err;
-    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the run */
+    rv__buf_init(&out, json_bytes);
     rv__put_run(&out, state);
     rv__put_json(&out, "input", *state->input != '\0' ? state->input : "null");
     rv__put_results(&out, state);
     int rc = put_acts(look, &out, &err);
     rv__buf_text(&out, ",\"nodes\":");
     if (rc == RV_OK)
-        rc = put_nodes(look, "", 0, &out, &err);
+        rc = put_nodes(&walk, "", 0, &err);
     rv__buf_char(&out, '}');
     int code = rc == RV_OK ? rv__print_json(&out) : rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__buf_done(&out);

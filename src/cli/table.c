@@ -8,7 +8,8 @@
 enum {
     COLUMNS_MAX = 8,
     GAP = 2,
-    LAST_LEAST = 16,   /* least width of the last column, before others shrink */
+    LAST_LEAST = 16,   /* least width of the last column, before others shrink; */
+    LAST_SHARE = 4,    /* on a wide terminal: this part of it */
     FIRST_LEAST = 26,  /* of the first column: the length of a generated id */
     LEAST = 10,        /* of the others: statuses and times are not cut */
     PIPE_WIDTH = 2000, /* without a terminal only extreme lines are cut */
@@ -69,12 +70,13 @@ static struct rv__str text_of(const struct rv__table *table, const struct cell *
     return (struct rv__str){ table->texts.text + cell->at, cell->len };
 }
 
-/* The column to shrink next. */
-static size_t widest_column(const struct rv__table *table, const int widths[COLUMNS_MAX])
+/* The column to shrink next, for a terminal of that width. */
+static size_t widest_column(const struct rv__table *table, int width, const int widths[COLUMNS_MAX])
 {
     assert(table->columns > 0 && table->columns <= COLUMNS_MAX);
     size_t last = table->columns - 1, widest = last;
-    if (widths[last] > LAST_LEAST)
+    int share = width / LAST_SHARE;
+    if (widths[last] > (share > LAST_LEAST ? share : LAST_LEAST))
         return last;
     for (size_t c = 0; c < last; c++)
         if (widths[c] > (c == 0 ? FIRST_LEAST : LEAST) &&
@@ -90,7 +92,7 @@ static void shrink(const struct rv__table *table, int width, int widths[COLUMNS_
     for (size_t c = 0; c < table->columns; c++)
         sum += widths[c] + (c > 0 && widths[c] > 0 ? GAP : 0);
     while (sum > width) {
-        size_t c = widest_column(table, widths);
+        size_t c = widest_column(table, width, widths);
         if (widths[c] == 0)
             return; /* only a few columns: the terminal wraps */
         widths[c]--;

@@ -6,34 +6,17 @@
 #include "cli/runs.h"
 #include "cli/text.h"
 
-enum { NODES = 3, MESSAGE_WIDTH = 400, LINE_BYTES = 1 << 16 }; /* nodes listed of each group */
+enum {
+    NODES = 3, /* nodes listed of each group */
+    CONTINUED =
+        4, /* indentation of what does not fit into the first line: more than that of nodes */
+    MESSAGE_WIDTH = 400,
+    LINE_BYTES = 1 << 16
+};
 
-static int64_t number(struct rv__str object, const char *key)
+static bool is(const struct rv__wait_told *wait, const char *reason)
 {
-    struct rv__str value;
-    int64_t n = 0;
-    if (rv__json_get(object, key, &value))
-        (void)rv__json_int(value, &n); /* 0 if it is not a number */
-    return n;
-}
-
-static void put_string(struct rv__buf *out, struct rv__str object, const char *key)
-{
-    struct rv__str value;
-    struct rv__buf text;
-    rv__buf_init(&text, RV__JSON_MAX_BYTES);
-    if (rv__json_get(object, key, &value))
-        rv__text_error(&text, value);
-    (void)rv__text_fit(out, rv__buf_view(&text), MESSAGE_WIDTH);
-    rv__buf_done(&text);
-}
-
-static bool is(struct rv__str wait, const char *reason)
-{
-    struct rv__str value;
-    size_t len = strlen(reason);
-    return rv__json_get(wait, "reason", &value) && value.len == len + 2 &&
-           memcmp(value.at + 1, reason, len) == 0;
+    return strcmp(wait->reason, reason) == 0;
 }
 
 /* Print a command for the same store or server. `last`: the last argument, or NULL; `path`: of --path, or NULL. */
@@ -87,6 +70,13 @@ static void print_decisions(const struct rv__look *look, struct rv__str suspensi
     rv__buf_done(&where);
 }
 
+static void print_more(int64_t count)
+{
+    if (count > 0)
+        printf("  %s%s and %lld more%s\n", rv__colour(stdout, DIM),
+               rv__text_unicode() ? "…" : "...", (long long)count, rv__colour(stdout, PLAIN));
+}
+
 static void print_suspensions(const struct rv__look *look)
 {
     rv_run_list *row = NULL;
@@ -98,81 +88,91 @@ static void print_suspensions(const struct rv__look *look)
     if (row->count == 1 && *row->runs[0].suspensions == '[') {
         size_t count = rv__json_count(rv__str(row->runs[0].suspensions));
         rv__json_iter_init(&it, rv__str(row->runs[0].suspensions));
-        while (shown++ < NODES && rv__json_next(&it, NULL, &one))
+        for (; shown < NODES && rv__json_next(&it, NULL, &one); shown++)
             print_decisions(look, one, count == 1);
+        print_more((int64_t)(count - shown));
     }
     rv_run_list_free(row);
 }
 
-/* Print what the user can do about it. */
-static void print_hint(const struct rv__look *look, struct rv__str wait)
+/* A line for each name among the first nodes: each question of a forEach has its own signal. */
+static void print_names(const struct rv__look *look, const struct rv__wait_told *wait,
+                        const char *command)
 {
-    struct rv__str name;
-    struct rv__buf text;
-    rv__buf_init(&text, LINE_BYTES);
-    if (is(wait, "signal") && rv__json_get(wait, "name", &name)) {
-        rv__text_error(&text, name);
-        print_command(look, "signal ", look->run_id, rv__buf_view(&text).at);
-    } else if (is(wait, "handle") && rv__json_get(wait, "name", &name)) {
-        rv__text_error(&text, name);
-        print_command(look, "complete ", look->run_id, rv__buf_view(&text).at);
-    } else if (rv__json_get(wait, "secret", &name)) {
-        rv__text_error(&text, name);
-        printf("  %s=> set %s in the environment of the engine or in its --secrets file, and "
-               "restart it%s\n",
-               rv__colour(stdout, DIM), rv__buf_view(&text).at, rv__colour(stdout, PLAIN));
-    } else if (is(wait, "decision")) {
-        print_suspensions(look);
+    size_t shown = 0;
+    if (*wait->name != '\0')
+        print_command(look, command, look->run_id, wait->name);
+    for (size_t i = 0; i < wait->node_count && shown < NODES - 1; i++) {
+        const char *name = wait->nodes[i].name;
+        bool known = *name == '\0' || strcmp(name, wait->name) == 0;
+        for (size_t k = 0; k < i && !known; k++)
+            known = strcmp(name, wait->nodes[k].name) == 0;
+        if (known)
+            continue;
+        print_command(look, command, look->run_id, name);
+        shown++;
     }
-    rv__buf_done(&text);
 }
 
-static void print_nodes(struct rv__str wait)
+/* Print what the user can do about it. */
+static void print_hint(const struct rv__look *look, const struct rv__wait_told *wait)
 {
-    struct rv__str nodes, node, path;
-    struct rv__json_iter it;
+    if (is(wait, "signal"))
+        print_names(look, wait, "signal ");
+    else if (is(wait, "handle"))
+        print_names(look, wait, "complete ");
+    else if (*wait->secret != '\0')
+        printf("  %s=> set %s in the environment of the engine or in its --secrets file, and "
+               "restart it%s\n",
+               rv__colour(stdout, DIM), wait->secret, rv__colour(stdout, PLAIN));
+    else if (is(wait, "decision"))
+        print_suspensions(look);
+}
+
+static void print_nodes(const struct rv__wait_told *wait)
+{
     struct rv__buf line;
-    int64_t count = number(wait, "count"), named = 0;
-    if (!rv__json_get(wait, "nodes", &nodes))
-        return;
+    int64_t named = 0;
     rv__buf_init(&line, LINE_BYTES);
-    rv__json_iter_init(&it, nodes);
-    while (rv__json_next(&it, NULL, &node) && named < NODES) {
-        if (!rv__json_get(node, "path", &path) || path.len <= 2)
+    for (size_t i = 0; i < wait->node_count && named < NODES; i++) {
+        if (*wait->nodes[i].path == '\0')
             continue;
         rv__buf_reset(&line);
-        put_string(&line, node, "path");
+        (void)rv__text_fit(&line, rv__str(wait->nodes[i].path), MESSAGE_WIDTH);
         printf("  %s%s%s\n", rv__colour(stdout, DIM), rv__buf_view(&line).at,
                rv__colour(stdout, PLAIN));
         named++;
     }
     /* Iterations that have not started are counted at their forEach, which stands for all of them. */
-    if (count > named && rv__json_count(nodes) > NODES)
-        printf("  %s%s and %lld more%s\n", rv__colour(stdout, DIM),
-               rv__text_unicode() ? "…" : "...", (long long)(count - named),
-               rv__colour(stdout, PLAIN));
+    if (wait->node_count > NODES)
+        print_more(wait->count - named);
     rv__buf_done(&line);
 }
 
-static void print_wait(const struct rv__look *look, struct rv__str wait, int64_t now_ms)
+static void print_wait(const struct rv__look *look, const struct rv__wait_told *wait,
+                       int64_t now_ms)
 {
     char when[RV__WHEN_TEXT], time[RV__DURATION_TEXT];
-    struct rv__buf line;
-    struct rv__str cause;
-    int64_t since = number(wait, "since"), due = number(wait, "dueAt");
+    struct rv__buf line, cause;
     rv__buf_init(&line, LINE_BYTES);
-    put_string(&line, wait, "message");
-    if (since != 0)
-        rv__buf_fmt(&line, ", for %s", rv__text_duration(now_ms - since, time));
-    if (due != 0)
-        rv__buf_fmt(&line, ", until %s (in %s)", rv__text_when(due, now_ms, when),
-                    rv__text_duration(due - now_ms, time));
-    if (rv__json_get(wait, "cause", &cause)) {
+    rv__buf_init(&cause, RV__JSON_MAX_BYTES);
+    (void)rv__text_fit(&line, rv__str(wait->message), MESSAGE_WIDTH);
+    if (wait->since != 0)
+        rv__buf_fmt(&line, ", for %s", rv__text_duration(now_ms - wait->since, time));
+    if (wait->due_at != 0)
+        rv__buf_fmt(&line, ", until %s (in %s)", rv__text_when(wait->due_at, now_ms, when),
+                    rv__text_duration(wait->due_at - now_ms, time));
+    if (*wait->cause != '\0') {
+        rv__text_error(&cause, rv__str(wait->cause));
         rv__buf_text(&line, ": ");
-        put_string(&line, wait, "cause");
+        (void)rv__text_fit(&line, rv__buf_view(&cause), MESSAGE_WIDTH);
     }
-    printf("%s\n", rv__buf_view(&line).at);
+    if (rv__terminal_is(stdout))
+        rv__print_wrapped(stdout, rv__buf_view(&line).at, 0, CONTINUED);
+    else
+        printf("%s\n", rv__buf_view(&line).at);
     rv__buf_done(&line);
+    rv__buf_done(&cause);
     print_nodes(wait);
     print_hint(look, wait);
 }
@@ -200,34 +200,30 @@ static void print_failure(const struct rv__look *look)
     rv_run_state_free(state);
 }
 
-static void print_ended(struct rv__str status)
+static void print_ended(const char *status)
 {
     static const char *const words[] = { "completed", "the run has completed",
                                          "failed",    "the run has failed",
                                          "cancelled", "the run was cancelled" };
     for (size_t i = 0; i < sizeof words / sizeof *words; i += 2)
-        if (status.len > 0 && rv__json_string_is(status, rv__str(words[i]))) {
+        if (strcmp(status, words[i]) == 0) {
             printf("not waiting: %s\n", words[i + 1]);
             return;
         }
-    printf("not waiting: the run is %.*s\n", status.len > 2 ? (int)status.len - 2 : 0,
-           status.len > 2 ? status.at + 1 : "");
+    printf("not waiting: the run is %s\n", status);
 }
 
-static void print_text(const struct rv__look *look, struct rv__str why)
+static void print_text(const struct rv__look *look, const struct rv__why_told *why)
 {
-    struct rv__str waits = { NULL, 0 }, wait, status = { NULL, 0 };
-    struct rv__json_iter it;
-    (void)rv__json_get(why, "waits", &waits);
-    (void)rv__json_get(why, "status", &status);
-    if (waits.len == 0 || rv__json_count(waits) == 0) {
-        print_ended(status);
+    if (why->count == 0) {
+        print_ended(why->status);
         print_failure(look);
         return;
     }
-    rv__json_iter_init(&it, waits);
-    while (rv__json_next(&it, NULL, &wait)) /* each is an object, or prints nothing */
-        print_wait(look, wait, rv__wall_ms(rv__clock_real()));
+    for (size_t i = 0; i < why->count; i++)
+        print_wait(look, &why->waits[i], rv__wall_ms(rv__clock_real()));
+    if (why->others > 0)
+        printf("and %lld other nodes wait\n", (long long)why->others);
     if (rv__client_drives(look->client, look->run_id))
         return;
     printf("nobody drives it; this run continues when a process does:\n");
@@ -235,25 +231,34 @@ static void print_text(const struct rv__look *look, struct rv__str why)
     print_command(look, "serve", "", NULL);
 }
 
-static int show_why(struct rv__look *look)
+static int print_json(const struct rv__look *look)
 {
     char *text = NULL;
     struct rv__buf json;
     rv_error err;
-    int code = CLI_OK;
-    if (rv__client_why(look->client, look->run_id, &text, &err) < 0)
+    if (rv__client_why_json(look->client, look->run_id, &text, &err) < 0)
         return rv__cli_fail(CLI_FAILED, err.message, NULL);
     rv__client_say_refusal(look->client);
-    if (look->json) {
-        rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the engine */
-        rv__buf_text(&json, text);
-        code = rv__print_json(&json);
-        rv__buf_done(&json);
-    } else {
-        print_text(look, rv__str(text));
-    }
+    rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the engine */
+    rv__buf_text(&json, text);
     rv_free(text);
+    int code = rv__print_json(&json);
+    rv__buf_done(&json);
     return code;
+}
+
+static int show_why(struct rv__look *look)
+{
+    struct rv__why_told *why = NULL;
+    rv_error err;
+    if (look->json)
+        return print_json(look);
+    if (rv__client_why(look->client, look->run_id, &why, &err) < 0)
+        return rv__cli_fail(CLI_FAILED, err.message, NULL);
+    rv__client_say_refusal(look->client);
+    print_text(look, why);
+    rv_free(why);
+    return CLI_OK;
 }
 
 static int run_why(int argc, char **argv)

@@ -1,8 +1,8 @@
-/* builder.c: rv_workflow and rv_add_…(): a draft, and the functions that go with it by name.
+/* builder.c: rv_workflow and rv_add_…(): they fill a draft, and a list of its functions by name.
  *
- * Nothing fails here on the spot: the draft remembers, and so does the list of functions; rv_register()
- * tells. A function is known by the name of its workflow and its own, so that two workflows may both
- * have a `charge`. */
+ * These calls report no error: the draft and the list of functions remember the first one, and
+ * rv_register() reports it. A function is known by the name of its workflow and its own, so two workflows
+ * may both have a `charge`. */
 #include <rival/rival.h>
 
 #include <stdio.h>
@@ -58,7 +58,7 @@ int rv__workflow_read(struct rv__str json, rv_workflow **ret, rv_error *err)
     return RV_OK;
 }
 
-/* NULL: no memory, which the workflow remembers. */
+/* NULL: no memory; the workflow remembers that. */
 static struct rv__named_fn *name_function(rv_workflow *w, struct rv__str name)
 {
     struct rv__named_fn *named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
@@ -121,7 +121,7 @@ rv_body *rv_workflow_body(rv_workflow *w)
     return &w->root;
 }
 
-/* What is wrong first is what rv_register() tells. */
+/* Only the first error is kept, for rv_register(). */
 static void remember(rv_workflow *w, int rc, const char *why)
 {
     if (rc == RV_OK || w->rc != RV_OK)
@@ -130,13 +130,13 @@ static void remember(rv_workflow *w, int rc, const char *why)
     snprintf(w->why, sizeof w->why, "%s", why);
 }
 
-/* A function, and the node that has it: `in` NULL: none. */
+/* The node that has a function; `in` NULL: no node. */
 struct owner {
     const struct rv__draft_body *in;
     const char *alias;
 };
 
-/* "the step 'each:save'" for people; NULL: it is no node's, or there is no memory. */
+/* "the step 'each:save'", for messages; NULL: it belongs to no node, or there is no memory. */
 static const char *place_of(rv_workflow *w, struct owner owner)
 {
     struct rv__buf text;
@@ -151,7 +151,7 @@ static const char *place_of(rv_workflow *w, struct owner owner)
     return copy.at;
 }
 
-/* Two functions of one name: whichever was found would be the wrong one for somebody. */
+/* Two functions with one name: one of their nodes would run the wrong one. */
 static void refuse_second(rv_workflow *w, const char *name, const char *first, const char *second)
 {
     if (w->rc != RV_OK)
@@ -164,7 +164,7 @@ static void refuse_second(rv_workflow *w, const char *name, const char *first, c
              second != NULL ? second : "rv_workflow_function()");
 }
 
-/* Remember that `fn` goes by `name`. */
+/* Note that `fn` is called `name`. */
 static void add_function(rv_workflow *w, struct owner owner, const char *name, rv_step_fn fn)
 {
     const char *where = place_of(w, owner);
@@ -195,7 +195,7 @@ static rv_body *new_body(rv_workflow *w, struct rv__draft_body *draft)
     rv_body *body = rv__arena_zalloc(&w->arena, 1, sizeof *body);
     if (body == NULL) {
         w->rc = RV_ENOMEM;
-        return &w->root; /* takes everything; nothing of it is ever compiled */
+        return &w->root; /* out of memory: it accepts nodes, but is never compiled */
     }
     *body = (rv_body){ .workflow = w, .draft = draft };
     return body;
@@ -216,7 +216,7 @@ static struct rv__expr function_expr(const char *name)
     return (struct rv__expr){ .kind = EXPR_FUNCTION, .text = rv__str(name) };
 }
 
-/* An expression as it stands in a file: a JSON string. Lives in the workflow's arena. */
+/* An expression as in a file: a JSON string. It lives in the workflow's arena. */
 static struct rv__expr text_expr(rv_workflow *w, const char *text)
 {
     struct rv__buf json;
@@ -256,7 +256,7 @@ rv_body *rv_add_on_error(rv_body *in)
         w->rc = RV_EINVAL;
         snprintf(w->why, sizeof w->why, "rv_add_on_error() comes after the step that it is for");
     }
-    return new_body(w, in->draft); /* nothing of it is ever compiled */
+    return new_body(w, in->draft); /* it is never compiled */
 }
 
 void rv_workflow_function(rv_workflow *w, const char *name, rv_step_fn fn)
@@ -264,7 +264,7 @@ void rv_workflow_function(rv_workflow *w, const char *name, rv_step_fn fn)
     add_function(w, (struct owner){ NULL, NULL }, name != NULL ? name : "", fn);
 }
 
-/* An option struct must come from its macro, or its fields cannot be told. */
+/* An option struct must come from its macro: its size says which fields it has. */
 static bool sized(rv_workflow *w, size_t size, const char *macro)
 {
     if (size != 0)

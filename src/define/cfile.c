@@ -1,16 +1,16 @@
-/* cfile.c: from a C file to a shared object, by the machine's C compiler, and kept.
+/* cfile.c: compiles a C file to a shared object with the machine's C compiler, and caches it.
  *
- * What is in the cache is run. So it is a folder of ours that nobody else can write to, held by a
- * descriptor from the first look to the last, and an object is opened, looked at and loaded by one.
+ * Objects in the cache are executed. So the cache is a folder that belongs to this user and that nobody else
+ * can write to. It is held by a descriptor all the time, and each object is opened, checked and loaded by one.
  *
- * The file is preprocessed first, and the result is what the object is known by (with the compiler's
- * version and the flags): so a change in anything that it includes, rival.h among it, is seen, and what
- * is compiled is what was hashed. That costs some 15 ms for each file at a start; the road not taken, to
- * hash the file alone, would run yesterday's code after an edit in a header.
+ * The file is preprocessed first. The name of the object is the hash of the result, of the compiler's version
+ * and of the flags. So a change in an included file, such as rival.h, is noticed, and what is compiled is what
+ * was hashed. That costs about 15 ms per file at start. Hashing the file alone would be faster, but would run
+ * old code after a change in a header.
  *
- * Objects appear in the cache by rename: two processes at once compile twice, and both find a whole one.
- * Whoever builds sweeps first: what a process that was killed left behind goes and, when there are more
- * than KEEP_OBJECTS, those that nobody asked for in KEEP_S: a server may have asked long ago. */
+ * An object gets its name by rename: two processes at once compile it twice, and both find a complete one.
+ * Each build cleans up first: it removes what a killed process left and, beyond KEEP_OBJECTS, the objects that
+ * were not used for KEEP_S (a long-running server may have loaded its objects long ago). */
 #include "define/define.h"
 
 #include <dirent.h>
@@ -28,7 +28,7 @@
 #include "base/hash.h"
 #include "define/compiler.h"
 
-#include <rival-paths.h> /* made by the build: where this tree is, and where it is installed */
+#include <rival-paths.h> /* written by the build: paths of this source tree and of the installation */
 
 enum {
     MAX_PATH = 4096,
@@ -36,7 +36,7 @@ enum {
     KEEP_OBJECTS = 256,
     KEEP_S = 30 * 86400,
     FOR_EVER = -1,
-    BUILD_S = 3600, /* nobody is at work on a file for so long */
+    BUILD_S = 3600, /* no build takes longer: an older unfinished file was abandoned */
 };
 
 /* --------------------------------------------------------------------------- where things are --- */
@@ -48,7 +48,7 @@ static bool has_header(const char *folder)
     return *folder != '\0' && access(path, R_OK) == 0;
 }
 
-/* Beside the program or library that this is part of: <prefix>/bin, <prefix>/lib/<machine>, build/. */
+/* The headers next to this program or library: <prefix>/bin, <prefix>/lib/<machine>, build/. */
 static bool include_beside(char folder[MAX_PATH])
 {
     static const char *const from[] = { "../include", "../../include", "../../../include" };
@@ -89,7 +89,7 @@ int rv__cfile_include(char folder[RV__CFILE_PATH], rv_error *err)
         "RIVAL_INCLUDE");
 }
 
-/* Where objects are kept; "" with an error: nowhere. */
+/* The folder of the cache; on an error it is "". */
 static int cache_path(char folder[MAX_PATH], rv_error *err)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -104,7 +104,7 @@ static int cache_path(char folder[MAX_PATH], rv_error *err)
     return RV_OK;
 }
 
-/* Nobody else could have put into it what we would run. */
+/* Owned by this user, and not writable by others? */
 static bool is_ours(int fd, mode_t type)
 {
     struct stat st;
@@ -112,14 +112,14 @@ static bool is_ours(int fd, mode_t type)
            (st.st_mode & (S_IWGRP | S_IWOTH)) == 0;
 }
 
-/* The cache, made if need be, as a descriptor: whatever becomes of its path, this is the one that was
- * looked at. */
+/* Open the cache, and create it if needed. By its descriptor, so that the folder that was checked is the one
+ * that is used, even if its path changes. */
 static int cache_open(char folder[MAX_PATH], int *ret, rv_error *err)
 {
     int rc = cache_path(folder, err);
     if (rc < 0)
         return rc;
-    (void)mkdir(folder, 0700); /* if it cannot be made, neither can the one in it */
+    (void)mkdir(folder, 0700); /* on failure, the one below fails too */
     size_t len = strlen(folder);
     snprintf(folder + len, MAX_PATH - len, "/rival");
     if (mkdir(folder, 0700) < 0 && errno != EEXIST)
@@ -140,20 +140,20 @@ static int cache_open(char folder[MAX_PATH], int *ret, rv_error *err)
 
 /* ------------------------------------------------------------------------------- the cache --- */
 
-#define FRESH "new-" /* so begin the names of what is being made */
+#define FRESH "new-" /* prefix of unfinished files */
 
 struct build {
     const char *file;
     char include[RV__CFILE_PATH];
-    char folder[MAX_PATH]; /* for people */
+    char folder[MAX_PATH]; /* for messages */
     int dir;               /* the folder; the names below are in it */
     char text[MAX_NAME];   /* preprocessed */
-    char fresh[MAX_NAME];  /* the object while it is being made */
-    char object[MAX_NAME]; /* what it belongs under */
+    char fresh[MAX_NAME];  /* the unfinished object */
+    char object[MAX_NAME]; /* its final name */
     struct rv__buf *said;
 };
 
-/* A new file in the folder. Returns its descriptor. */
+/* Create a new file in the folder. Returns its descriptor. */
 static int temporary(struct build *b, char name[MAX_NAME], const char *ending, rv_error *err)
 {
     char path[MAX_NAME];
@@ -172,13 +172,13 @@ static void add_flags(struct rv__compiler_call *c, const struct build *b)
     rv__compiler_add(c, "-g");
     rv__compiler_add(c, "-fPIC");
     rv__compiler_add(c, "-Wall");
-    rv__compiler_add(c, "-Werror=incompatible-pointer-types"); /* a function that is no step */
+    rv__compiler_add(c, "-Werror=incompatible-pointer-types"); /* not a step function */
     rv__compiler_add(c, "-I");
     rv__compiler_add(c, b->include);
     rv__compiler_add_words(c, getenv("RIVAL_CFLAGS"));
 }
 
-/* What the compiler printed is the message; of it, the line that says "error" fits into *err. */
+/* The compiler's output is the message; *err gets its first line with "error". */
 static int refused(const struct build *b, int code, rv_error *err)
 {
     const char *at = b->said->text != NULL ? b->said->text : "";
@@ -187,7 +187,7 @@ static int refused(const struct build *b, int code, rv_error *err)
         if (len <= skip || strncmp(line, b->file, skip) != 0 || line[skip] != ':')
             skip = 0;
         else
-            skip++; /* whoever tells it names the file */
+            skip++; /* the caller adds the file name */
         if (memmem(line + skip, len - skip, "error", 5) != NULL)
             return rv__fail(err, RV_EINVAL, "%.*s", (int)(len - skip < 250 ? len - skip : 250),
                             line + skip);
@@ -209,7 +209,7 @@ static int hash_file(struct rv__sha256 *hash, const struct build *b, rv_error *e
     return n < 0 ? rv__fail(err, RV_ESYS, "%s/%s: it cannot be read", b->folder, b->text) : RV_OK;
 }
 
-/* The compiler's own words about its version, and the flags, which end in NULs. */
+/* Add the output of --version, and the flags, each with its NUL. */
 static int hash_compiler(struct rv__sha256 *hash, const struct build *b, rv_error *err)
 {
     struct rv__compiler_call c;
@@ -257,8 +257,8 @@ static int name_object(struct build *b, rv_error *err)
     return rc;
 }
 
-/* What the compiler says of the file itself, instead of what it said, from there on, of the preprocessed text:
- * there all arguments of a macro stand in its first line, and RV_WORKFLOW has many. */
+/* Replace the compiler's messages from `from` on by those for the file itself. In the preprocessed text all
+ * arguments of a macro are on one line, and RV_WORKFLOW has many. */
 static void say_of_file(struct build *b, size_t from)
 {
     struct rv__compiler_call c;
@@ -275,7 +275,7 @@ static void say_of_file(struct build *b, size_t from)
     rv__buf_done(&said);
 }
 
-/* A new object counts once it is whole on disk: a name without its bytes would be for ever. */
+/* A new object is synced before it gets its name: a broken one would be used for ever. */
 static int compile(struct build *b, rv_error *err)
 {
     struct rv__compiler_call c;
@@ -309,20 +309,20 @@ static int compile(struct build *b, rv_error *err)
     return RV_OK;
 }
 
-/* Is there one already, of ours? Then it is asked for now: the sweep looks at that. */
+/* Is the object there, and ours? Then note its use for sweep(), by its modification time. */
 static bool is_built(const struct build *b)
 {
     int fd = openat(b->dir, b->object, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     bool good = fd >= 0 && is_ours(fd, S_IFREG);
     if (good)
-        (void)futimens(fd, NULL); /* at worst it is compiled once more, one day */
+        (void)futimens(fd, NULL); /* on failure it is compiled again some day */
     if (fd >= 0)
         close(fd);
     return good;
 }
 
-/* Files of the cache, objects or what is being made, that were not touched for so long go. Returns how many
- * of that kind there were. */
+/* Remove objects (`fresh`: unfinished files) that were not touched for so long. Returns how many of that kind
+ * there were. */
 static size_t remove_old(const struct build *b, bool fresh, int64_t keep_s)
 {
     int64_t now_s = rv__wall_ms(rv__clock_real()) / 1000;
@@ -340,7 +340,8 @@ static size_t remove_old(const struct build *b, bool fresh, int64_t keep_s)
         if (keep_s != FOR_EVER &&
             fstatat(dirfd(folder), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
             st.st_mtim.tv_sec < now_s - keep_s)
-            (void)unlinkat(dirfd(folder), entry->d_name, 0); /* another may have been first */
+            (void)unlinkat(dirfd(folder), entry->d_name,
+                           0); /* another process may have removed it */
     }
     if (folder != NULL)
         (void)closedir(folder); /* only read */
@@ -377,7 +378,7 @@ int rv__cfile_build(const char *file, char object[RV__CFILE_PATH], struct rv__bu
     if (b.text[0] != '\0')
         (void)unlinkat(b.dir, b.text, 0);
     if (b.fresh[0] != '\0')
-        (void)unlinkat(b.dir, b.fresh, 0); /* renamed, if all went well */
+        (void)unlinkat(b.dir, b.fresh, 0); /* it does not exist after a success */
     close(b.dir);
     return rc;
 }
@@ -388,7 +389,7 @@ int rv__cfile_open(const char *object, rv_error *err)
     size_t len;
     if (cache_path(folder, NULL) < 0 || strncmp(object, folder, len = strlen(folder)) != 0 ||
         strncmp(object + len, "/rival/", 7) != 0)
-        return 0; /* somebody built it elsewhere, and named it */
+        return 0; /* a path outside of the cache: built by somebody else */
     int fd = open(object, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0)
         return rv__fail(err, RV_ENOTFOUND, "%.180s: %m", object);

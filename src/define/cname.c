@@ -1,15 +1,14 @@
-/* cname.c: what a C or TypeScript file calls its workflow, by its text alone: looking at a file must not run it, so
- * this is all that can be known of it without being told to (rv__cfile_build and a host know more).
+/* cname.c: finds the name of the workflow in a C or TypeScript file by reading its text. Listing files must not
+ * run their code, so nothing more is known before a file is loaded (rv__cfile_build, or a host).
  *
- * It reads as a compiler's first pass does, without macros and conditions: a name that is made by one is not
- * found, and the file is then known by its own. */
+ * It skips comments and literals as a compiler does, but expands no macros and evaluates no conditions. If the
+ * name comes from a macro, it is not found, and the name of the file is used. */
 #include <stdio.h>
 #include <string.h>
 
 #include "define/define.h"
 #include "define/tree.h"
 
-/* What the scanner stands on. */
 struct scan {
     const char *at, *end;
 };
@@ -25,7 +24,7 @@ static bool in_name(char c)
     return c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
-/* Behind a literal that begins here. */
+/* Skip the literal that begins here. */
 static void skip_literal(struct scan *s)
 {
     char quote = *s->at++;
@@ -34,7 +33,7 @@ static void skip_literal(struct scan *s)
     s->at += s->at < s->end;
 }
 
-/* Behind blanks and comments. False: there were none. */
+/* Skip white space and comments. False: there were none. */
 static bool skip_blank(struct scan *s)
 {
     const char *from = s->at;
@@ -54,7 +53,7 @@ static bool skip_blank(struct scan *s)
     return s->at != from;
 }
 
-/* The literal behind RV_WORKFLOW and its parenthesis; none: it has another name than one that stands there. */
+/* The literal in RV_WORKFLOW("name", …); none: its first argument is something else. */
 static struct rv__str name_in_call(struct scan *s)
 {
     struct rv__str none = { NULL, 0 };
@@ -103,7 +102,7 @@ enum rv__declares rv__cfile_declares(struct rv__str text, struct rv__str *name)
 
 /* ------------------------------------------------------------------------------- scripts --- */
 
-/* The name that begins here, behind blanks; empty: something else does. */
+/* The identifier that comes next; empty: something else does. */
 static struct rv__str next_word(struct scan *s)
 {
     (void)skip_blank(s);
@@ -134,10 +133,10 @@ static bool makes_workflow(struct rv__str word)
 struct script {
     bool steps, exports, makes,
         runs;                  /* `steps`, or something else; makes a workflow; starts an engine */
-    struct rv__str name, made; /* exported as `name`; of the first that it makes */
+    struct rv__str name, made; /* exported as `name`; name of the first workflow it makes */
 };
 
-/* Behind `export`. */
+/* After the word `export`. */
 static void take_export(struct scan *s, struct script *found)
 {
     struct rv__str word = next_word(s), name;
@@ -222,7 +221,7 @@ int rv__cfile_name(const char *path, struct rv__arena *arena, enum rv__declares 
                    struct rv__str *ret)
 {
     struct rv__str text, name = { NULL, 0 };
-    *declares = DECLARES_WORKFLOW; /* an object says nothing */
+    *declares = DECLARES_WORKFLOW; /* of a shared object nothing is known */
     size_t len = strlen(path);
     bool script = rv__is_script(rv__str(path));
     if (script || (len > 2 && strcmp(path + len - 2, ".c") == 0)) {

@@ -174,7 +174,6 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The names in a folder, sorted, without hidden ones and node_modules. NULL: see errno. */
 static int list_names(struct rv__loader *l, DIR *dir, char ***ret, size_t *count)
 {
     size_t cap = 0;
@@ -204,23 +203,33 @@ static int list_names(struct rv__loader *l, DIR *dir, char ***ret, size_t *count
     return RV_OK;
 }
 
+int rv__folder_names(struct rv__loader *l, const char *path, char ***ret, size_t *count)
+{
+    *ret = NULL;
+    *count = 0;
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return RV_ESYS;
+    int rc = list_names(l, dir, ret, count);
+    (void)closedir(dir); /* only read */
+    return rc;
+}
+
 static int discover(struct rv__loader *l, const char *path, unsigned depth);
 
 static int discover_folder(struct rv__loader *l, const char *path, unsigned depth)
 {
-    char **names = NULL;
-    size_t count = 0;
+    char **names;
+    size_t count;
     if (depth > RV__DEFINE_MAX_FOLDERS) {
         refuse(l, path, "folders are nested too deep");
         return RV_OK;
     }
-    DIR *dir = opendir(path);
-    if (dir == NULL) {
+    int rc = rv__folder_names(l, path, &names, &count);
+    if (rc == RV_ESYS) {
         refuse(l, path, strerrordesc_np(errno));
         return RV_OK;
     }
-    int rc = list_names(l, dir, &names, &count);
-    (void)closedir(dir);
     for (size_t i = 0; rc == RV_OK && i < count; i++) {
         struct rv__buf child;
         rv__buf_init(&child, PATH_MAX);

@@ -1,12 +1,12 @@
-/* format.c: a manifest written back in one way, without loss: `rival manifest fmt`.
+/* format.c: `rival manifest fmt`: brings a manifest into a standard form.
  *
- * The text is changed, never written anew, so comments, quotes and the order of keys stay. Three things
- * change: keys of manifests, states and agents are spelt in snake_case; what is indented is indented by two
- * columns, lists below their key too; and space at the ends of lines, blank lines in a row and the end of the
- * file are tidied. The tree says what begins where; a line on which nothing of the block structure begins (inside
- * of {}, [], a long text) moves with the lines around it.
+ * The text is edited, not written from the tree, so comments, quotes and the order of keys stay. Three things
+ * change: keys of manifests, states and agents become snake_case; indentation becomes two columns per level,
+ * also for lists below their key; trailing spaces, repeated blank lines and the end of the file are tidied. The
+ * tree says what begins where. A line on which no block begins (inside of {}, [], a long text) moves with the
+ * lines around it.
  *
- * The outcome is read again: if it does not mean the same, nothing is given back. */
+ * The result is parsed again: if it does not mean the same, it is an error. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static void spell(struct edits *edits, const struct rv__tree *child, struct rv__
             continue;
         if (child->key_at + key.len > text.len ||
             memcmp(text.at + child->key_at, key.at, key.len) != 0)
-            return; /* written with escapes: as it is */
+            return; /* written with escapes: left as it is */
         if (edits->count == edits->cap) {
             size_t cap = edits->cap > 0 ? edits->cap * 2 : 16;
             struct edit *items = rv__realloc(edits->items, cap * sizeof *items);
@@ -63,7 +63,8 @@ static void spell(struct edits *edits, const struct rv__tree *child, struct rv__
 
 static void spell_map(struct edits *edits, const struct rv__tree *map, struct rv__str text)
 {
-    if (map->same != NULL || map->kind != TREE_MAP) /* what an alias repeats is spelt where it is */
+    if (map->same != NULL ||
+        map->kind != TREE_MAP) /* an alias: its target is edited where it stands */
         return;
     for (const struct rv__tree *child = map->first; child != NULL; child = child->next)
         spell(edits, child, text);
@@ -123,10 +124,10 @@ static int spell_all(struct rv__str text, const struct rv__tree *document, struc
 
 struct line {
     uint32_t at;     /* its first byte */
-    bool begins;     /* something of the block structure does: `indent` is where it goes */
-    bool kept;       /* inside of a text: its ends and blank lines mean something */
+    bool begins;     /* a part of the block structure begins on it, and goes to column `indent` */
+    bool kept;       /* inside of a text: trailing spaces and blank lines are part of it */
     uint32_t indent; /* columns */
-    int32_t shift;   /* otherwise: by so many columns, with what is around it */
+    int32_t shift;   /* otherwise it moves by so many columns */
     uint32_t dashes; /* at its beginning, each to be followed by one space */
 };
 
@@ -154,7 +155,7 @@ static int64_t column_of(const struct lines *l, uint32_t at)
     return (int64_t)at - (int64_t)l->items[line_of(l, at)].at;
 }
 
-/* The first thing on its line, but for spaces, goes to this column. */
+/* What is at `at` goes to this column, if it is the first on its line. */
 static void begin_line(struct lines *l, uint32_t at, int64_t indent)
 {
     struct line *line = &l->items[line_of(l, at)];
@@ -234,7 +235,7 @@ static void lay_out_list(struct lines *l, const struct rv__tree *list,
     for (const struct rv__tree *item = list->first; item != NULL; item = item->next) {
         uint32_t dash;
         if (!find_dash(l, item, column, first, &dash))
-            continue; /* what comes of it is compared */
+            continue; /* the final comparison finds it */
         first = line_of(l, dash) + 1;
         begin_line(l, dash, indent);
         l->items[first - 1].dashes++;
@@ -242,7 +243,7 @@ static void lay_out_list(struct lines *l, const struct rv__tree *list,
     }
 }
 
-/* A mapping or a list, in a block. Recurses with the tree, which is at most RV__DEFINE_MAX_LEVELS deep. */
+/* A mapping or a list in block style. Recursive; a tree has at most RV__DEFINE_MAX_LEVELS. */
 static void lay_out(struct lines *l, const struct rv__tree *tree,
                     int64_t indent) /* NOLINT(misc-no-recursion) */
 {
@@ -263,7 +264,7 @@ static void put_spaces(struct rv__buf *out, int64_t count)
         rv__buf_char(out, ' ');
 }
 
-/* A line that begins with dashes has one space behind each. */
+/* Write the dashes at the beginning of a line, with one space after each. */
 static struct rv__str skip_dashes(struct rv__str rest, uint32_t count, struct rv__buf *out)
 {
     for (uint32_t i = 0; i < count && rest.len > 1 && *rest.at == '-' && rest.at[1] == ' '; i++) {
@@ -323,7 +324,7 @@ static void put_line(const struct lines *l, size_t n, struct rv__str line, struc
 static void put_lines(const struct lines *l, struct rv__buf *out)
 {
     struct rv__str text = l->text;
-    bool blank = true; /* the line before; none at the beginning of the file */
+    bool blank = true; /* was the previous line blank? So it counts at the beginning of the file */
     for (size_t n = 0; text.len > 0; n++) {
         struct rv__str line = next_line(&text);
         size_t spaces = 0;
@@ -360,9 +361,9 @@ static int indent(struct rv__str text, const struct rv__tree *document, struct r
     return out->rc;
 }
 
-/* ------------------------------------------------------------------------------- the same? --- */
+/* ------------------------------------------------------------------------------ comparing --- */
 
-/* Recurses with the trees, which are at most RV__DEFINE_MAX_LEVELS deep. */
+/* Recursive; trees have at most RV__DEFINE_MAX_LEVELS. */
 static bool means_same(const struct rv__tree *a,
                        const struct rv__tree *b) /* NOLINT(misc-no-recursion) */
 {

@@ -1,11 +1,10 @@
-/* judge.c: one workflow: is it good, and where is it not?
+/* judge.c: checks one workflow, and reports each error with its position in the file.
  *
- * What plan/, schema/ and expr/ find is told by paths and pointers; here it becomes bytes of the file.
+ * plan/, schema/ and expr/ report errors by paths and pointers; here these become positions in the file.
  *
- * Expressions can only be checked in a plan, and there is none while something is wrong. So that
- * everything is told at once, the nodes that are wrong are replaced by something harmless, and the
- * rest is compiled once more, for its expressions only. */
-#include <dirent.h>
+ * Expressions can be checked only in a plan, and a workflow with errors has none. To report all errors at
+ * once, the wrong nodes are replaced by harmless ones, and the rest is compiled again, only to check its
+ * expressions. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,7 +17,7 @@
 #include "define/refs.h"
 #include "schema/schema.h"
 
-enum { ROUNDS = 4 }; /* replaced, left out, and what that upsets */
+enum { ROUNDS = 4 }; /* compilations at most: replacing a node can make another one wrong */
 
 /* ------------------------------------------------------------------------------ nesting --- */
 
@@ -26,8 +25,8 @@ struct nesting {
     struct rv__nesting base; /* first */
     struct rv__loader *loader;
     struct rv__entry *entry;
-    bool again;    /* links are there already */
-    char why[240]; /* a sentence with a quotation */
+    bool again;    /* links were made before */
+    char why[240]; /* room for a message */
 };
 
 static bool link_to(struct nesting *n, struct rv__entry *to, const struct rv__tree *reference,
@@ -61,7 +60,7 @@ static bool is_known(struct nesting *n, struct rv__str name)
     return known != NULL && known->find(known, name, &draft) == RV_OK;
 }
 
-/* A workflow that nobody named may lie beside this one, in a file of its name. */
+/* A workflow that was not loaded may be in the same folder, in a file of its name. */
 static struct rv__entry *find_beside(struct nesting *n, struct rv__str name)
 {
     static const char *const endings[] = { ".yaml", ".yml", ".json" };
@@ -84,7 +83,7 @@ static struct rv__entry *find_beside(struct nesting *n, struct rv__str name)
     return NULL;
 }
 
-/* The workflow of a C file or a script, which somebody else loads. False, with *why: it cannot be nested. */
+/* The workflow of a C file or a script, which is loaded elsewhere. False, with *why: it cannot be nested. */
 static bool find_c_file(struct nesting *n, const char *path, struct rv__str *name, const char **why)
 {
     struct rv__resolver *known = n->loader->known;
@@ -107,7 +106,7 @@ static bool find_c_file(struct nesting *n, const char *path, struct rv__str *nam
     return false;
 }
 
-/* A C file or a script beside this one whose text declares a workflow of that name. */
+/* The first C file or script in the same folder, by its name, that declares a workflow of that name. */
 static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__str *name,
                           const char **why)
 {
@@ -115,15 +114,20 @@ static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__s
     struct rv__resolver *known = n->loader->known;
     if (rv__str_none(folder) || known == NULL || known->find_file == NULL)
         return true;
-    DIR *dir = opendir(folder.at); /* ends in NUL */
-    const struct dirent *item;
+    char **names;
+    size_t count;
     bool good = true, found = false;
-    while (dir != NULL && !found && (item = readdir(dir)) != NULL) {
-        struct rv__str declared, text = rv__str(item->d_name);
+    int rc = rv__folder_names(n->loader, folder.at, &names, &count); /* ends in NUL */
+    if (rc < 0)
+        count = 0;
+    if (rc == RV_ENOMEM)
+        n->base.rc = rc;
+    for (size_t i = 0; i < count && !found; i++) {
+        struct rv__str declared, text = rv__str(names[i]);
         enum rv__declares declares = DECLARES_NOTHING;
         struct rv__buf path;
         bool source = rv__is_c_file(text) && text.at[text.len - 1] == 'c';
-        if (item->d_name[0] == '.' || (!source && !rv__is_script(text)))
+        if (!source && !rv__is_script(text))
             continue;
         rv__buf_init(&path, PATH_MAX);
         if (rv__file_beside(folder, text, &path) < 0 ||
@@ -135,8 +139,6 @@ static bool find_c_beside(struct nesting *n, struct rv__str wanted, struct rv__s
             good = find_c_file(n, path.text, name, why);
         rv__buf_done(&path);
     }
-    if (dir != NULL)
-        (void)closedir(dir); /* only read */
     return good;
 }
 
@@ -176,7 +178,7 @@ static bool find_nested(struct rv__nesting *self, const struct rv__tree *referen
         if (to == NULL)
             return find_c_beside(n, text, name, why);
     }
-    if (to == NULL || to == n->entry) /* to itself: compile says it better */
+    if (to == NULL || to == n->entry) /* itself: the compiler has the better message */
         return true;
     return link_to(n, to, reference, name, why);
 }
@@ -201,7 +203,7 @@ static int lower(struct rv__loader *l, struct rv__entry *entry, bool again)
     return RV_OK;
 }
 
-/* The draft of what was lowered; NULL: it is too big for one, which is told. */
+/* Read the lowered JSON into entry->draft; NULL: it is too large, and that was reported. */
 static int read_draft(struct rv__loader *l, struct rv__entry *entry)
 {
     rv_error why;
@@ -233,7 +235,7 @@ static int check_schema(struct rv__loader *l, struct rv__entry *entry)
     struct rv__buf json;
     rv_error why = { .code = 0 };
     if (input == NULL || (rv__tree_real(input)->kind != TREE_MAP &&
-                          rv__tree_real(input)->kind != TREE_BOOL)) /* that, the plan tells */
+                          rv__tree_real(input)->kind != TREE_BOOL)) /* the plan reports that */
         return RV_OK;
     rv__violations_init(&bad, &l->arena);
     rv__buf_init(&json, RV__PLAN_MAX_BYTES);
@@ -283,7 +285,7 @@ static const struct rv__tree *slot_tree(const struct rv__spot *spot, enum rv__sl
     return value != NULL ? rv__tree_at(value, pointer) : NULL;
 }
 
-/* Is the expression at this place one that only a shell would understand: ${HOME}, ${1:-x}? */
+/* Is the expression at this place a shell's: ${HOME}, ${1:-x}? */
 static bool is_shells(const struct rv__source *source, uint32_t at)
 {
     const char *text = source->text.at, *end = text + source->text.len, *c = text + at;
@@ -317,7 +319,7 @@ static void tell_finding(void *arg, const struct rv__finding *finding)
                                                 &beyond);
     rv__buf_done(&path);
     if (spot == NULL || beyond ||
-        spot->body == NULL) /* in a nested workflow: told in its own file */
+        spot->body == NULL) /* in a nested workflow: reported for its own file */
         return;
     const struct rv__tree *tree = slot_tree(spot, finding->slot, finding->pointer);
     uint32_t at = spot->at;
@@ -381,7 +383,7 @@ static bool is_own_cycle(const struct rv__entry *entry, const char *message)
     return strncmp(message, begin, strlen(begin)) == 0;
 }
 
-/* The message in the words of manifests. RV_ENOMEM. */
+/* Rewrite the message in the terms of manifests. Errors: RV_ENOMEM. */
 static int say_as_manifest(struct rv__loader *l, struct rv__str *message)
 {
     struct rv__buf text;
@@ -395,7 +397,7 @@ static int say_as_manifest(struct rv__loader *l, struct rv__str *message)
     return rc;
 }
 
-/* Tell a violation at its place, and mark what it is about. */
+/* Report a violation at its place, and mark the node as wrong. */
 static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
                           const struct rv__violation *violation, bool aloud)
 {
@@ -403,7 +405,7 @@ static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
     const char *message = violation->message.at; /* ends in NUL */
     const struct rv__spot *spot = rv__spot_find(&entry->lowered.root, violation->path, message,
                                                 &beyond);
-    if (spot == NULL) { /* the workflow as such: its path is a key */
+    if (spot == NULL) { /* about the workflow itself: its path is a key */
         const struct rv__tree *key = entry->tree->first;
         struct rv__key_room room;
         while (key != NULL && !rv__str_eq(rv__camel(key->key, &room), violation->path))
@@ -429,7 +431,7 @@ static int tell_violation(struct rv__loader *l, struct rv__entry *entry,
     return RV_OK;
 }
 
-/* The plan of what was lowered, or, with the violations told, none. */
+/* Compile the draft. *ret NULL: there were violations, which are reported. */
 static int compile(struct rv__loader *l, struct rv__entry *entry, const struct rv__draft *draft,
                    bool aloud, struct rv__plan **ret)
 {
@@ -450,7 +452,7 @@ static int compile(struct rv__loader *l, struct rv__entry *entry, const struct r
     return rc == RV_OK ? RV_OK : RV_EINVAL;
 }
 
-/* Once more, without what was wrong, for the expressions of the rest. */
+/* Compile again without the wrong nodes, to check the expressions of the rest. */
 static int check_rest(struct rv__loader *l, struct rv__entry *entry)
 {
     struct rv__draft *original = entry->draft;

@@ -1,4 +1,4 @@
-/* keys.c: the words of the YAML form, and slips of the pen. */
+/* keys.c: the keys of the YAML form, and suggestions for misspelled ones. */
 #include "define/keys.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ const struct rv__kind_word rv__kind_words[FORM_KINDS] = {
 const char rv__all_kinds[] = "http, command, value, call, delay, signal, chat, tool, workflow, "
                              "if, loop, forEach or concurrent";
 
-/* Config is taken from any kind: plan/ refuses it with its own sentence. */
+/* Configuration keys are accepted for every kind: plan/ refuses them with its own message. */
 static const struct rv__key_word keys[] = {
     { "alias", ANY, USE_ALIAS },
     { "when", ANY, USE_RAW },
@@ -101,7 +101,7 @@ bool rv__has_kind(const struct rv__tree *map)
     return false;
 }
 
-/* What the same thing is called elsewhere. */
+/* The key that other tools use for the same thing. */
 static const char *elsewhere(struct rv__str key)
 {
     static const struct {

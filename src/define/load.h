@@ -66,6 +66,10 @@ int rv__other_add(struct rv__loader *l, enum rv__other_kind kind, struct rv__str
 int rv__discover_reference(struct rv__loader *l, struct rv__str directory, struct rv__str path,
                            struct rv__entry **ret);
 
+/* The names in a folder, sorted, without hidden ones and node_modules; in the arena. RV_ESYS: it cannot be read, see
+ * errno; RV_ETOOBIG, RV_ENOMEM: the loader has the message. */
+int rv__folder_names(struct rv__loader *l, const char *path, char ***ret, size_t *count);
+
 /* load.c: add an entry and parse its text. */
 int rv__entry_add(struct rv__loader *l, const struct rv__entry *entry, struct rv__entry **ret);
 struct rv__entry *rv__entry_find(struct rv__loader *l, struct rv__str name);

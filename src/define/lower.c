@@ -1,7 +1,7 @@
-/* lower.c: the YAML form becomes the JSON of a plan.
+/* lower.c: turns the YAML form into the JSON of a plan.
  *
- * Recurses with the tree, which is at most RV__DEFINE_MAX_LEVELS deep. What a value may be is plan/'s to
- * say; here it is only asked whether a key is known and belongs to the kind, and a duration is one. */
+ * Recursive; a tree has at most RV__DEFINE_MAX_LEVELS. Values are checked by plan/; here only whether a key is
+ * known and belongs to the kind, and whether a duration can be read. */
 #include "define/lower.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static void lower_list(struct rv__lowering *l, struct rv__spot *parent, struct r
 struct rv__spot *rv__lowering_spot(struct rv__lowering *l, struct rv__spot *parent,
                                    struct rv__str label, uint32_t at)
 {
-    static struct rv__spot nowhere; /* after a failure; never read */
+    static struct rv__spot nowhere; /* returned after a failure; never read */
     struct rv__spot *spot = rv__arena_zalloc(l->arena, 1, sizeof *spot);
     if (spot == NULL) {
         l->rc = RV_ENOMEM;
@@ -66,7 +66,7 @@ void rv__lowering_raw(struct rv__lowering *l, const char *key, const struct rv__
     rv__tree_json(value, l->out);
 }
 
-/* What stands for a node that cannot be told: it has its alias, so that others may refer to it. */
+/* Write a harmless node in place of a wrong one, with its alias, so that others may refer to it. */
 void rv__lowering_harmless(struct rv__lowering *l, struct rv__str alias)
 {
     rv__buf_text(l->out, "{\"type\":\"step\",\"kind\":\"value\",\"with\":null");
@@ -100,12 +100,12 @@ static void lower_duration(struct rv__lowering *l, const char *key, const struct
     }
 }
 
-/* Kind and parameters: what a step and a handler both have. */
+/* Write kind and parameters, as of a step or a handler. */
 void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv__form_kind kind,
                     const struct rv__tree *value)
 {
     struct rv__params params = { l->source, l->problems, l->out, body, value, l->agent };
-    if (kind != FORM_CHAT) { /* which is a node of its own */
+    if (kind != FORM_CHAT) { /* a chat is no step in the plan */
         rv__lowering_key(l, "kind");
         rv__buf_json_str(l->out, rv__str(rv__kind_words[kind].key));
     }
@@ -129,7 +129,7 @@ void rv__lower_work(struct rv__lowering *l, const struct rv__tree *body, enum rv
 
 /* ----------------------------------------------------------------------------- handlers --- */
 
-/* `name`: onError, finally. A step with nothing but its parameters, or a list of nodes. */
+/* `name`: onError or finally. The handler is a step with parameters only, or a list of nodes. */
 void rv__lower_handler(struct rv__lowering *l, struct rv__spot *parent, const char *name,
                        const struct rv__tree *value)
 {
@@ -175,7 +175,7 @@ void rv__lower_handler(struct rv__lowering *l, struct rv__spot *parent, const ch
     rv__buf_char(l->out, '{');
     size_t begin = l->out->len;
     rv__lower_work(l, real, spot->kind, work);
-    if (l->out->rc == RV_OK && l->out->text[begin] == ',') /* the first has none before it */
+    if (l->out->rc == RV_OK && l->out->text[begin] == ',') /* no comma before the first */
         l->out->text[begin] = ' ';
     rv__buf_char(l->out, '}');
 }
@@ -257,7 +257,7 @@ struct tool_form {
     const struct rv__tree *timeout, *max_attempts;
 };
 
-/* "server/tool"? What ends as a file does is one. */
+/* Read "server/tool". False: it is something else, such as a file name. */
 static bool split_tool(struct rv__str text, struct tool_form *form)
 {
     static const char *const endings[] = { ".yaml", ".yml", ".json", ".c",  ".so",
@@ -392,7 +392,7 @@ static struct rv__str last_part(struct rv__str path)
     return path;
 }
 
-/* What the model calls it, where that is not said: the tool's own name, with _ for what is no letter of names. */
+/* The default name of a tool for the model: its own name, with _ for characters that names cannot have. */
 static void put_tool_name(struct rv__lowering *l, const struct tool_form *form)
 {
     bool all = rv__str_is(form->tool, "*");
@@ -454,7 +454,7 @@ static void put_tool(struct rv__lowering *l, const struct tool_form *form)
     rv__buf_char(l->out, '}');
 }
 
-/* A person says yes first: the tool is then a workflow, which waits for the signal approve:<path of the call>. */
+/* With approval, the tool is a workflow that first waits for the signal approve:<path of the call>. */
 static void put_approved_tool(struct rv__lowering *l, const struct tool_form *form)
 {
     rv__buf_text(l->out, "{\"type\":\"workflow\",\"alias\":");
@@ -472,7 +472,7 @@ static void put_approved_tool(struct rv__lowering *l, const struct tool_form *fo
     rv__buf_text(l->out, "]}");
 }
 
-/* Those of one list. */
+/* Write the tools of one list. */
 static void lower_tool_list(struct rv__lowering *l, const struct rv__tree *map, bool skills,
                             bool *none)
 {
@@ -519,7 +519,7 @@ void rv__lower_tools(struct rv__lowering *l, const struct rv__tree *chat,
         rv__buf_cut(l->out, before);
 }
 
-/* The value of the key that makes it this kind. False: it says nothing that could be built. */
+/* Write what the key of the kind says. False: nothing usable. */
 static bool lower_kind(struct rv__lowering *l, struct rv__spot *spot, const struct rv__tree *body,
                        const struct rv__tree *value)
 {
@@ -567,7 +567,7 @@ static void lower_key(struct rv__lowering *l, struct rv__spot *spot, const struc
     case USE_RAW: rv__lowering_raw(l, name, child); break;
     case USE_DURATION:
         if (spot->kind != FORM_SIGNAL ||
-            strcmp(name, "timeout") != 0) /* there it is the signal's */
+            strcmp(name, "timeout") != 0) /* of a signal it is a parameter */
             lower_duration(l, name, child);
         break;
     case USE_NODES:
@@ -594,7 +594,7 @@ static const char *const default_keys[] = { "timeout", "onTimeout",     "maxAtte
                                             "jitter",  "retryOn",       "noRetryOn" };
 enum { DEFAULT_KEYS = sizeof default_keys / sizeof *default_keys };
 
-/* What the file says for all of its steps, and this one does not say itself. `body` NULL: it says nothing. */
+/* Write the file's defaults for the keys that this step does not have. `body` NULL: it has none. */
 static void lower_defaults(struct rv__lowering *l, struct rv__spot *spot,
                            const struct rv__tree *body)
 {
@@ -730,7 +730,7 @@ static void lower_node(struct rv__lowering *l, struct rv__spot *parent, struct r
     bool keyed = child && !rv__str_none(item->key);
     struct rv__tree *body = split(item, keyed, &alias, &at);
     struct rv__spot *spot = rv__lowering_spot(l, parent, label, at);
-    if (place == PLACE_TAKEN) /* which is told: the rest of it is judged under an implied one */
+    if (place == PLACE_TAKEN) /* reported: the rest is checked under an implied alias */
         alias = (struct rv__str){ NULL, 0 };
     spot->alias = alias;
     spot->body = body;
@@ -799,7 +799,7 @@ static bool is_taken(struct rv__lowering *l, struct taken *taken, struct rv__str
     return true;
 }
 
-/* `before` is what the paths of its nodes have before "node0"; NULL: nothing, not even that. */
+/* `before`: prefix of the paths of its nodes, before "node0"; NULL: they have neither. */
 static void lower_list(struct rv__lowering *l, struct rv__spot *parent, struct rv__tree *list,
                        const char *before)
 {
@@ -811,7 +811,7 @@ static void lower_list(struct rv__lowering *l, struct rv__spot *parent, struct r
         rv__problem_add(l->problems, l->source, list->at,
                         "'%s' must be a list of nodes (- alias: { kind: … }), and is %s",
                         rv__cite(list->key).text, rv__tree_phrase(real));
-        rv__lowering_harmless(l, (struct rv__str){ NULL, 0 }); /* an empty one would be told, too */
+        rv__lowering_harmless(l, (struct rv__str){ NULL, 0 }); /* an empty list is an error */
     }
     while (taken.size < 2 * (size_t)real->count)
         taken.size *= 2;
@@ -839,23 +839,27 @@ static void lower_list(struct rv__lowering *l, struct rv__spot *parent, struct r
 static void lower_document_key(struct rv__lowering *l, struct rv__spot *root,
                                struct rv__tree *child)
 {
-    static const char *const names[] = { "name",    "description", "input",    "needs",  "steps",
-                                         "onError", "finally",     "defaults", "secrets" };
+    static const char *const names[] = {
+        "name",    "description", "input",    "needs",   "steps",
+        "onError", "finally",     "defaults", "secrets", "budget"
+    };
     struct rv__key_room room;
     struct rv__str key = rv__camel(child->key, &room);
     if (rv__key_is_private(child->key) || rv__str_is(key, "defaults")) {
-        return; /* nobody's; read before */
+        return; /* private, or read before */
     } else if (rv__str_is(key, "steps")) {
         rv__lowering_key(l, "steps");
         lower_list(l, root, child, NULL);
     } else if (rv__str_is(key, "onError") || rv__str_is(key, "finally")) {
         rv__lower_handler(l, root, rv__str_is(key, "finally") ? "finally" : "onError", child);
     } else if (rv__str_is(key, "name") || rv__str_is(key, "description") ||
-               rv__str_is(key, "input") || rv__str_is(key, "needs") || rv__str_is(key, "secrets")) {
+               rv__str_is(key, "input") || rv__str_is(key, "needs") || rv__str_is(key, "secrets") ||
+               rv__str_is(key, "budget")) {
         rv__lowering_key(l, rv__str_is(key, "name")      ? "name"
                             : rv__str_is(key, "input")   ? "input"
                             : rv__str_is(key, "needs")   ? "needs"
                             : rv__str_is(key, "secrets") ? "secrets"
+                            : rv__str_is(key, "budget")  ? "budget"
                                                          : "description");
         rv__tree_json(child, l->out);
     } else {
@@ -866,7 +870,7 @@ static void lower_document_key(struct rv__lowering *l, struct rv__spot *root,
     }
 }
 
-/* A workflow is called as its file, if it says nothing else. */
+/* Without a `name`, the workflow has the name of its file. */
 static void lower_file_name(struct rv__lowering *l, const struct rv__tree *document)
 {
     struct rv__str stem = rv__file_stem(l->source->file);
@@ -899,7 +903,7 @@ int rv__lower(const struct rv__source *source, struct rv__tree *document,
         lower_document_key(&l, &ret->root, child);
     }
     rv__buf_char(l.out, '}');
-    if (l.out->rc == RV_OK && l.out->text[1] == ',') /* the first has none before it */
+    if (l.out->rc == RV_OK && l.out->text[1] == ',') /* no comma before the first */
         l.out->text[1] = ' ';
     if (nesting != NULL && nesting->rc != RV_OK)
         return nesting->rc;

@@ -828,11 +828,11 @@ static void lower_stages(struct manifest *m, const struct rv__tree *document, st
     else if (kind == TREE_LIST)
         rv__problem_add(
             l->problems, l->source, stages->key_at,
-            "a list of 'stages' needs a list of 'states' beside it; or let 'stages' be a "
-            "mapping of each to its states");
+            "'stages' as a list needs a list 'states' beside it; or make 'stages' a mapping of "
+            "each stage to its states");
     else
         rv__problem_add(l->problems, l->source, document->at,
-                        "a manifest needs 'stages': a mapping of each to its states");
+                        "a manifest needs 'stages': a mapping of each stage to its states");
     if (root->first == NULL) /* an empty one would be told, too */
         rv__lowering_harmless(l, (struct rv__str){ NULL, 0 });
     rv__buf_char(l->out, ']');
@@ -870,8 +870,8 @@ void rv__lower_manifest(struct rv__lowering *l, struct rv__tree *document,
                         const struct rv__manifest *manifest, struct rv__spot *root)
 {
     static const char *const keys[] = {
-        "name",   "version",   "description", "parameters", "max_concurrency", "stages", "states",
-        "agents", "listeners", "input",       "secrets",    "on_error",        "finally"
+        "name",   "version",   "description", "parameters", "max_concurrency", "stages",  "states",
+        "agents", "listeners", "input",       "secrets",    "on_error",        "finally", "budget"
     };
     enum {
         NAME,
@@ -886,7 +886,8 @@ void rv__lower_manifest(struct rv__lowering *l, struct rv__tree *document,
         INPUT,
         SECRETS,
         ON_ERROR,
-        FINALLY
+        FINALLY,
+        BUDGET
     };
     static const char *const raw[COUNT(keys)] = {
         [NAME] = "name",
@@ -895,6 +896,7 @@ void rv__lower_manifest(struct rv__lowering *l, struct rv__tree *document,
         [LISTENERS] = "listeners",
         [INPUT] = "input",
         [SECRETS] = "secrets",
+        [BUDGET] = "budget",
     };
     struct manifest m = { .l = l, .given = manifest };
     const struct rv__tree *own = rv__form_get(document, "agents");

@@ -1,11 +1,11 @@
-/* params.c: http, command, delay, signal: what they take, checked where it is a constant.
- *
- * A value with a template in it is anything until it is evaluated; the executor checks it then. */
+/* params.c: the parameters of http, command, delay, signal, chat and tool. Constants are checked here; a value
+ * with a template is checked by the executor, once it is evaluated. */
 #include "define/params.h"
 
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/media.h"
 #include "base/suggest.h"
 
 /* What the value of a parameter can be. */
@@ -19,16 +19,17 @@ enum want {
     WANT_URL,
     WANT_METHOD,
     WANT_BYTES,
-    WANT_TIMEOUT, /* a duration that is not nothing */
+    WANT_TIMEOUT, /* a duration above 0 */
+    WANT_FILES,
 };
 
-#define MOST_BYTES (64 << 20) /* of an answer, as exec/ has it: no JSON text is longer */
+#define MOST_BYTES (64 << 20) /* of an answer, as in exec/: no JSON text is longer */
 
 struct param {
     const char *key;
     enum want want;
     const char *words; /* WANT_WORD: "json|text" */
-    const char *list;  /* the same for people */
+    const char *list;  /* the same for messages */
 };
 
 static const struct param http_params[] = {
@@ -58,15 +59,16 @@ static const struct param signal_params[] = {
 };
 static const struct param chat_params[] = {
     { "provider", WANT_TEXT }, { "prompt", WANT_ANY },     { "model", WANT_TEXT },
-    { "system", WANT_TEXT },   { "returnType", WANT_MAP },
+    { "system", WANT_TEXT },   { "returnType", WANT_MAP }, { "attach", WANT_FILES },
 };
 static const struct param tool_params[] = {
     { "server", WANT_TEXT },
     { "name", WANT_TEXT },
     { "arguments", WANT_MAP },
 };
-static const char *const chat_keys[] = { "provider", "prompt", "model",  "system",   "returnType",
-                                         "access",   "tools",  "skills", "maxTurns", "budget" };
+static const char *const chat_keys[] = { "provider",   "prompt", "model", "system",
+                                         "returnType", "access", "tools", "skills",
+                                         "maxTurns",   "budget", "attach" };
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 
 static bool has_template(const struct rv__tree *value)
@@ -86,7 +88,7 @@ static bool is_word(struct rv__str text, const char *words)
     return false;
 }
 
-/* As far as it can be seen: a template may stand anywhere in it, also at its beginning. */
+/* As far as can be known: a template may be anywhere in it, also at the beginning. */
 static bool is_url(struct rv__str text)
 {
     static const char *const begins[] = { "http://", "https://", "${" };
@@ -137,7 +139,8 @@ static bool is_wanted(const struct rv__tree *value, const struct param *param)
     case WANT_BYTES: return real->kind == TREE_NUMBER && is_count(real->text, MOST_BYTES);
     case WANT_URL: break;
     case WANT_TIMEOUT: return is_timeout(real);
-    case WANT_DURATION: return true; /* told with the value, below */
+    case WANT_DURATION: return true; /* checked when it is written */
+    case WANT_FILES: return real->kind == TREE_LIST;
     }
     return false;
 }
@@ -154,6 +157,7 @@ static const char *wanted(const struct param *param)
     case WANT_BYTES: return "a number of bytes from 1 to 67108864";
     case WANT_DURATION: return "a duration such as 250ms, 30s or 1h30m, or milliseconds";
     case WANT_TIMEOUT: return "a duration above 0 such as 250ms, 30s or 1h30m, or milliseconds";
+    case WANT_FILES: return "a list of files: [photo.png, { data: \"${ … }\", type: image/png }]";
     case WANT_ANY: break;
     }
     return "anything";
@@ -206,13 +210,14 @@ static void write_param(const struct rv__params *p, const struct param *param,
         return;
     }
     rv__buf_cut(p->out, begin);
+    const char *quote = real->kind == TREE_STRING ? "'" : "";
+    bool shown = real->kind == TREE_STRING || real->kind == TREE_NUMBER;
     rv__problem_add(p->problems, p->source, value->at, "invalid %s %s%s%s: must be %s", param->key,
-                    real->kind == TREE_STRING ? "'" : "",
-                    real->kind == TREE_STRING ? rv__cite(real->text).text : rv__tree_phrase(real),
-                    real->kind == TREE_STRING ? "'" : "", wanted(param));
+                    quote, shown ? rv__cite(real->text).text : rv__tree_phrase(real), quote,
+                    wanted(param));
 }
 
-/* The members of a mapping that are parameters; the others are told. */
+/* Write the members of a mapping that are parameters; report the others. */
 static void write_map(const struct rv__params *p, const struct rv__tree *map,
                       const struct param *params, size_t count, const char *what, bool *first)
 {
@@ -241,7 +246,7 @@ static void begin_with(const struct rv__params *p)
     rv__buf_text(p->out, ",\"with\":");
 }
 
-/* What is in a file is not read: there is nothing to say about how. */
+/* With saveTo the answer is not read, so `other`, which says how to read it, is refused. */
 static void check_save(const struct rv__params *p, const char *other)
 {
     const struct rv__tree *value = rv__tree_real(p->value);
@@ -278,7 +283,7 @@ void rv__params_http(const struct rv__params *p)
     rv__buf_char(p->out, '}');
 }
 
-/* Is there an expression in it? "$${" is none. */
+/* Does it contain an expression? "$${" is not one. */
 static bool has_expression(struct rv__str text)
 {
     for (size_t i = 0; i + 1 < text.len; i++)
@@ -299,7 +304,7 @@ static bool is_shell(struct rv__str program)
     return false;
 }
 
-/* A value that stands in a script of `sh -c` becomes code of it. */
+/* Warn about an expression in a script of `sh -c`: its value would become code. */
 static void check_script(const struct rv__params *p, const struct rv__tree *argv)
 {
     const struct rv__tree *word = argv->first;
@@ -321,6 +326,13 @@ static void check_script(const struct rv__params *p, const struct rv__tree *argv
                          "\"${ … }\"]");
 }
 
+/* `true` and `false` are values in YAML, but also programs. */
+static bool names_program(const struct rv__tree *word)
+{
+    return word->kind == TREE_BOOL || word->kind == TREE_NUMBER ||
+           (word->kind == TREE_STRING && word->text.len > 0);
+}
+
 static void write_argv(const struct rv__params *p, const struct rv__tree *argv, bool *first)
 {
     const struct rv__tree *real = rv__tree_real(argv);
@@ -328,11 +340,12 @@ static void write_argv(const struct rv__params *p, const struct rv__tree *argv, 
         rv__problem_add(p->problems, p->source, argv->at,
                         "a command must be a list, the program and its arguments: [./find, "
                         "\"${ .input.id }\"]; for a shell: [sh, -c, \"…\"]");
-    else if (rv__tree_real(real->first)->kind != TREE_STRING ||
-             rv__tree_real(real->first)->text.len == 0)
+    else if (!names_program(rv__tree_real(real->first)))
         rv__problem_add(p->problems, p->source, real->first->at,
                         "a command begins with the name of a program, and this is %s",
-                        rv__tree_phrase(real->first));
+                        rv__tree_real(real->first)->kind == TREE_STRING
+                            ? "an empty text"
+                            : rv__tree_phrase(real->first));
     else
         check_script(p, real);
     rv__buf_text(p->out, "\"argv\":");
@@ -352,7 +365,7 @@ void rv__params_command(const struct rv__params *p)
         if (argv == NULL)
             rv__problem_add(p->problems, p->source, p->value->key_at, "a command needs 'argv'");
         else {
-            struct rv__buf none; /* written already: only what is wrong with it is wanted */
+            struct rv__buf none; /* written before: this call only reports errors */
             struct rv__params judge = *p;
             rv__buf_init(&none, RV__DEFINE_MAX_BYTES);
             judge.out = &none;
@@ -375,18 +388,24 @@ void rv__params_command(const struct rv__params *p)
 
 void rv__params_delay(const struct rv__params *p)
 {
-    const struct rv__tree *real = rv__tree_real(p->value);
-    const struct rv__tree *duration = rv__form_get(real, "duration");
-    if (duration == NULL && real->kind == TREE_MAP) {
+    const struct rv__tree *real = rv__tree_real(p->value), *duration = p->value;
+    bool map = real->kind == TREE_MAP;
+    bool other = map &&
+                 (rv__form_get(real, "seconds") != NULL ||
+                  rv__form_get(real, "milliseconds") != NULL || rv__form_get(real, "ms") != NULL);
+    if (map)
+        duration = rv__form_get(real, "duration");
+    if (map && (real->count != 1 || (duration == NULL && !other))) {
+        rv__buf_text(p->out, ",\"with\":0");
+        rv__problem_add(p->problems, p->source, p->value->at,
+                        "a delay has one of 'duration', 'seconds', 'milliseconds'");
+        return;
+    }
+    if (other) {
         begin_with(p);
         rv__tree_json(p->value, p->out);
         return;
     }
-    if (duration != NULL && real->count > 1)
-        rv__problem_add(p->problems, p->source, duration->key_at,
-                        "a delay has one of 'duration', 'seconds', 'milliseconds'");
-    if (duration == NULL)
-        duration = p->value;
     size_t begin = p->out->len;
     begin_with(p);
     if (write_duration(p, duration))
@@ -420,7 +439,7 @@ void rv__params_signal(const struct rv__params *p)
     rv__buf_char(p->out, '}');
 }
 
-/* Those of the plan's node, beside its `with`. */
+/* The limits of a chat, which the plan has beside `with`. */
 static void write_chat_bounds(const struct rv__params *p, const struct rv__tree *map)
 {
     static const char *const bounds[] = { "maxTurns", "budget", "access" };
@@ -450,6 +469,36 @@ static void check_chat_keys(const struct rv__params *p, const struct rv__tree *m
     }
 }
 
+/* One file of `attach`: its path, or {file | data, type?, name?}. */
+static void check_file(const struct rv__params *p, const struct rv__tree *file)
+{
+    static const struct param params[] = {
+        { "file", WANT_ANY }, { "data", WANT_TEXT }, { "type", WANT_TEXT }, { "name", WANT_TEXT }
+    };
+    const struct rv__tree *real = rv__tree_real(file), *type = rv__form_get(real, "type");
+    struct rv__buf none; /* written as it is: this only reports errors */
+    struct rv__params judge = *p;
+    bool first = true;
+    if (real->kind == TREE_STRING && real->text.len > 0)
+        return;
+    if (real->kind != TREE_MAP) {
+        rv__problem_add(p->problems, p->source, file->at,
+                        "a file of 'attach' is a path, or a mapping with 'file' or 'data'");
+        return;
+    }
+    rv__buf_init(&none, RV__DEFINE_MAX_BYTES);
+    judge.out = &none;
+    write_map(&judge, real, params, COUNT(params), "a file of 'attach'", &first);
+    rv__buf_done(&none);
+    if ((rv__form_get(real, "file") == NULL) == (rv__form_get(real, "data") == NULL))
+        rv__problem_add(p->problems, p->source, file->at,
+                        "a file of 'attach' has either 'file' or 'data'");
+    if (type != NULL && rv__tree_real(type)->kind == TREE_STRING && !has_template(type) &&
+        !rv__media_is_taken(rv__tree_real(type)->text))
+        rv__problem_add(p->problems, p->source, type->at, "models take no '%s': " RV__MEDIA_TAKEN,
+                        rv__cite(rv__tree_real(type)->text).text);
+}
+
 void rv__params_chat(const struct rv__params *p)
 {
     const struct rv__tree *real = rv__tree_real(p->value);
@@ -471,6 +520,10 @@ void rv__params_chat(const struct rv__params *p)
     if (real->kind != TREE_MAP)
         return;
     check_chat_keys(p, real);
+    const struct rv__tree *files = rv__form_get(real, "attach");
+    if (files != NULL && rv__tree_real(files)->kind == TREE_LIST)
+        for (const struct rv__tree *f = rv__tree_real(files)->first; f != NULL; f = f->next)
+            check_file(p, f);
     write_chat_bounds(p, real);
 }
 
@@ -509,7 +562,7 @@ int rv__text_value(struct rv__str text, struct rv__buf *out, rv_error *err)
     return RV_OK;
 }
 
-/* A value from C has no file, and needs none: it is named by its node. */
+/* A value from C has no file: errors name its node. */
 static int check_text(enum rv__form_kind kind, struct rv__source *source, struct rv__arena *arena,
                       struct rv__buf *out, rv_error *err)
 {

@@ -1,8 +1,8 @@
-/* refs.c: the expressions of a plan: can each be parsed, is a condition one, and do the nodes exist
- * that it reads?
+/* refs.c: checks the expressions of a plan: can each be parsed, is a condition a single expression, and do the
+ * nodes that it reads exist?
  *
- * All expressions of a plan go into one set, since compiling with jq costs tens of milliseconds for
- * each set. What each refers to is asked of the set (expr/); who may see whom is decided here. */
+ * All expressions of a plan are in one set, since jq takes tens of milliseconds to compile a set. expr/ knows
+ * what each refers to; which nodes it may see is decided here. */
 #include "define/refs.h"
 
 #include <inttypes.h>
@@ -38,7 +38,7 @@ struct checker {
 };
 enum {
     TOO_BIG_TOLD = 3
-}; /* where a plan has too many expressions, each further one is like them */
+}; /* messages about too many or too long expressions: further ones would repeat them */
 
 const char *rv__slot_name(enum rv__slot slot)
 {
@@ -47,7 +47,7 @@ const char *rv__slot_name(enum rv__slot slot)
     return names[slot];
 }
 
-/* As its author wrote it: what a step does is under the name of its kind, a list under forEach. */
+/* The key in the file: parameters of a step are under the name of its kind, items under forEach. */
 static const char *written_name(const struct template *t)
 {
     if (t->slot == SLOT_WITH && t->node != NULL)
@@ -72,7 +72,7 @@ static void tell(struct checker *c, const struct template *t, struct rv__str poi
 
 /* ------------------------------------------------------------------------------- adding --- */
 
-/* "at /body/tree, character 12: why", "at character 12: why": expr/ tells the place in words. */
+/* Take pointer and position out of expr/'s message: "at /body/tree, character 12: why". */
 static void tell_parse_error(struct checker *c, const struct template *t, const char *message)
 {
     struct rv__str pointer = RV__STR(""), none = { NULL, 0 };
@@ -158,13 +158,13 @@ static int add_node(struct checker *c, const struct rv__node *node)
 
 /* --------------------------------------------------------------------------- who sees whom --- */
 
-/* Calls `see` for each body whose nodes can be seen, innermost first: those before `before`, or all. */
+/* Nodes that can be seen: those of `body` before index `before`. look_out() goes to the next outer body. */
 struct view {
     const struct rv__body *body;
     uint32_t before; /* UINT32_MAX: all of them */
 };
 
-/* What a node sees. A workflow's handler sees all there is, a step's what its step does. */
+/* What a node sees. A workflow's handler sees all nodes, a step's handler what its step sees. */
 static struct view view_of(const struct rv__node *node)
 {
     const struct rv__body *body = rv__node_around(node);
@@ -183,7 +183,7 @@ static bool look_out(struct view *view)
     return true;
 }
 
-/* What the expression sees first. A loop's conditions and the input of what it repeats see its body. */
+/* The innermost view of an expression. A loop's conditions, and the input of its body, see its body. */
 static struct view first_view(const struct template *t)
 {
     const struct rv__node *node = t->node;
@@ -202,13 +202,13 @@ static bool is_visible(const struct template *t, struct rv__str alias)
         if (found != NULL && found->index < view.before)
             return true;
     } while (look_out(&view));
-    return rv__wrap_needs(view.body->wrap, alias); /* of who nests it: asked for there */
+    return rv__wrap_needs(view.body->wrap, alias); /* of the workflow around this one */
 }
 
-/* The aliases that it sees, for a suggestion. The texts in a plan end in NUL. */
+/* A similar alias among those it sees. The texts in a plan end in NUL. */
 static const char *suggest_alias(const struct template *t, struct rv__str alias)
 {
-    enum { CANDIDATES = 200 }; /* more than anybody mistypes among */
+    enum { CANDIDATES = 200 }; /* further ones are not compared */
     const char *candidates[CANDIDATES];
     size_t count = 0;
     struct view view = first_view(t);
@@ -244,7 +244,7 @@ static bool is_around(const struct rv__node *outer, const struct rv__node *node)
     return false;
 }
 
-/* Is the body one that the expression stands in, so that its nodes are before or after it? */
+/* Does the body contain the expression, so that its nodes are before or after it? */
 static bool is_inside(const struct template *t, const struct rv__body *body)
 {
     struct view view = first_view(t);
@@ -277,7 +277,7 @@ static void say_unseen(const struct rv__plan *plan, const struct template *t, st
         (void)snprintf(why, room, "'%.*s' comes later: only nodes before this one have a result",
                        shown, name);
     } else {
-        const struct rv__node *owner = node->body->owner; /* the outermost body we stand in */
+        const struct rv__node *owner = node->body->owner; /* of the body that contains the node */
         (void)snprintf(why, room, "'%.*s' is inside '%.*s' and cannot be read from here%s", shown,
                        name, RV__ARG(owner->alias),
                        owner->is_handler ? "" : "; its result is in that node's result");
@@ -296,7 +296,7 @@ bool rv__define_sees(const struct rv__plan *plan, const struct rv__node *node, b
                      struct rv__str alias, char *why, size_t room)
 {
     struct template t = { .node = node, .slot = own_body ? SLOT_UNTIL : SLOT_WHEN };
-    if (node->is_handler) { /* it is given all that ran, wherever that was */
+    if (node->is_handler) { /* a handler gets everything that ran, wherever it was */
         for (uint32_t i = 0; i < plan->node_count; i++)
             if (rv__str_eq(plan->nodes[i]->alias, alias))
                 return true;
@@ -310,7 +310,7 @@ bool rv__define_sees(const struct rv__plan *plan, const struct rv__node *node, b
     return false;
 }
 
-/* What only some expressions see: the result that is described, and why a handler runs. */
+/* Roots of some expressions only: the result in a description, the error in a handler. */
 static bool is_own_root(const struct template *t, struct rv__str root)
 {
     bool told = rv__str_is(root, "error") || rv__str_is(root, "failedStep") ||
@@ -356,7 +356,7 @@ static bool agent_sees(const struct template *t, const struct rv__state *state, 
 
 /* ---------------------------------------------------------------------------------- secrets --- */
 
-/* Is this a part of what the attempt sends out? */
+/* Is this a parameter that the attempt sends out, where secrets are allowed? */
 static bool is_sent(const struct template *t, struct rv__str pointer)
 {
     static const struct {
@@ -423,7 +423,7 @@ static void check_uses(struct checker *c, const struct template *t)
     const struct rv__state *agent = rv__node_speaks_for(t->node);
     char why[RV__PLAN_MAX_NAME + 200];
     struct rv__expr_use use;
-    if (t->node->is_handler) /* it is given what there is: not a scope of its place */
+    if (t->node->is_handler) /* a handler gets everything that ran */
         return;
     for (size_t i = 0; rv__exprs_use(c->set, t->number, i, &use); i++) {
         if (rv__str_none(use.root))
@@ -486,7 +486,8 @@ static int check_schema(struct checker *c, const struct rv__node *node)
     return rc;
 }
 
-/* A payload is checked by the signal's name: nobody knows yet which step will take it. */
+/* A payload is checked by the signal's name, since any step that waits for it may take it. So all steps with
+ * one name must have one schema. */
 static int check_signals(struct checker *c)
 {
     const struct rv__plan *plan = c->plan;

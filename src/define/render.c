@@ -1,7 +1,7 @@
-/* render.c: a plan for people: as a tree of text, and as a flowchart for Mermaid.
+/* render.c: shows a plan as a tree of text, and as a Mermaid flowchart.
  *
- * Both walk the plan's bodies and recurse no deeper than RV__PLAN_MAX_DEPTH. What people wrote is cut
- * to a line's length, and in Mermaid escaped: a label may hold anything. */
+ * Recursive, no deeper than RV__PLAN_MAX_DEPTH. Texts of the author are cut to fit into a line; in Mermaid
+ * they are escaped. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -10,7 +10,7 @@
 
 enum { SHOWN = 60 }; /* bytes of an expression or a parameter in one line */
 
-/* Raw JSON as one would say it: a string without its quotes, the rest as it is; cut. */
+/* JSON for people: a string without its quotes, the rest as it is; cut. */
 static void show_json(struct rv__buf *out, struct rv__str json)
 {
     struct rv__arena arena;
@@ -39,7 +39,7 @@ static void show_expr(struct rv__buf *out, const struct rv__expr *expr)
         show_json(out, expr->text);
 }
 
-/* Milliseconds as people say them: 1h30m, 250ms. */
+/* Milliseconds as 1h30m or 250ms. */
 static void show_ms(struct rv__buf *out, int64_t ms)
 {
     static const struct {
@@ -56,7 +56,7 @@ static void show_ms(struct rv__buf *out, int64_t ms)
         rv__buf_text(out, "0ms");
 }
 
-/* What a step does, in a phrase. */
+/* What a step does, in a few words. */
 static void show_work(struct rv__buf *out, const struct rv__node *node)
 {
     struct rv__str with = node->step.with, part;
@@ -105,7 +105,7 @@ static void show_work(struct rv__buf *out, const struct rv__node *node)
     case STEP_TOOL:
     case STEP_KINDS: break;
     }
-    if (node->step.input.kind != EXPR_NONE) /* it says what matters of them */
+    if (node->step.input.kind != EXPR_NONE) /* its parameters are made by a function */
         show_expr(out, &node->step.input);
     else if (!rv__str_none(with))
         show_json(out, with);
@@ -220,8 +220,12 @@ static void show_chat(struct rv__buf *out, const struct rv__node *node)
     }
     if (node->chat.max_turns != RV__DEFAULT_MAX_TURNS)
         rv__buf_fmt(out, ", at most %" PRId64 " turns", node->chat.max_turns);
-    if (node->chat.budget_tokens > 0)
-        rv__buf_fmt(out, ", %" PRId64 " tokens", node->chat.budget_tokens);
+    if (node->chat.budget.tokens > 0)
+        rv__buf_fmt(out, ", %" PRId64 " tokens", node->chat.budget.tokens);
+    if (node->chat.budget.cost > 0) {
+        rv__buf_text(out, ", cost ");
+        rv__cost_write(node->chat.budget.cost, out);
+    }
 }
 
 static void show_sequence(struct rv__buf *out, const struct rv__node *node)
@@ -230,7 +234,7 @@ static void show_sequence(struct rv__buf *out, const struct rv__node *node)
                 node->bodies[0].count == 1 ? "" : "s");
 }
 
-/* How people are shown a kind of node. Its bodies are drawn as rv__node_bodies() says. */
+/* How each kind of node is shown. Its bodies are drawn as rv__node_bodies() says. */
 static const struct {
     void (*show)(struct rv__buf *out, const struct rv__node *node);
     const char *open, *close; /* its shape in a flowchart */
@@ -357,6 +361,8 @@ static void named_text(struct rv__buf *out, const struct rv__body *body,
             config_text(out, body->nodes[0]);
         rv__buf_char(out, '\n');
         handler_text(out, body->nodes[0]->on_error, &below, false);
+        if (body->owner->kind == NODE_CONCURRENT && body->nodes[0]->kind == NODE_WORKFLOW)
+            body_text(out, &body->nodes[0]->bodies[0], &below, false);
         return;
     }
     if (body->wrap != NULL)
@@ -375,11 +381,11 @@ static void node_text(struct rv__buf *out, const struct rv__node *node, const st
     config_text(out, node);
     rv__buf_char(out, '\n');
     handler_text(out, node->on_error, &below, false);   /* a step has no bodies below it */
-    bool turns = rv__node_bodies(node) == BODIES_TURNS; /* of a chat its tools are told */
+    bool turns = rv__node_bodies(node) == BODIES_TURNS; /* of a chat, its tools are shown */
     bool named = rv__node_bodies(node) == BODIES_NAMED || rv__node_bodies(node) == BODIES_RETRIED ||
                  turns;
     uint32_t last = node->body_count;
-    while (last > 0 && node->bodies[last - 1].count == 0) /* an else that is not there */
+    while (last > 0 && node->bodies[last - 1].count == 0) /* an else without nodes */
         last--;
     for (uint32_t i = turns ? 1 : 0; i < last; i++) {
         if (named)
@@ -432,7 +438,7 @@ static void mermaid_label(struct rv__buf *out, struct rv__str text)
 
 struct chart {
     struct rv__buf *out;
-    uint32_t ends; /* of branches and the like: points without a node of their own */
+    uint32_t ends; /* points without a node, such as the end of a branch */
     unsigned depth;
 };
 
@@ -453,7 +459,7 @@ static void chart_node(struct chart *c, const struct rv__node *node)
     mermaid_label(c->out, node->alias);
     rv__buf_text(c->out, "<br/>");
     if (rv__node_state(node) != NULL) {
-        show_rank(c->out, rv__node_state(node)); /* ours, and plain */
+        show_rank(c->out, rv__node_state(node)); /* written by us: needs no escapes */
         rv__buf_text(c->out, "<br/>");
     }
     mermaid_label(c->out, rv__buf_view(&text));
@@ -463,7 +469,7 @@ static void chart_node(struct chart *c, const struct rv__node *node)
     rv__buf_done(&text);
 }
 
-/* Where the flow comes out of something: a node, or an end made for it. */
+/* Where the flow leaves a part of the chart: a node, or a point made for it. */
 struct out_point {
     char name[16];
 };
@@ -508,9 +514,9 @@ static void chart_dotted(struct chart *c, struct out_point from, struct rv__str 
     rv__buf_fmt(c->out, "\"| %s\n", to.name);
 }
 
-/* The states of a stage: from it to those that wait for nobody, along the dependencies by the names under
- * which they are given, and from those that nobody waits for to its end. Dotted: what an earlier stage
- * gives, and who runs before a retry. */
+/* The states of a stage: edges lead from the stage to states without dependencies, along the dependencies
+ * (labelled with the parameter), and from states that nothing depends on to the end. Dotted edges: results of
+ * an earlier stage, and the state that runs before a retry. */
 static struct out_point chart_states(struct chart *c, const struct rv__node *stage,
                                      struct out_point self) /* NOLINT(misc-no-recursion) */
 {
@@ -548,7 +554,7 @@ static struct out_point chart_inside(struct chart *c, const struct rv__node *nod
     struct out_point end;
     switch (rv__node_bodies(node)) {
     case BODIES_ITSELF: return chart_body(c, &node->bodies[0], self, NULL, none);
-    case BODIES_ITERATED: /* back to itself after each iteration; it goes on from there */
+    case BODIES_ITERATED: /* back to the node after each iteration; the flow leaves it from there */
         end = chart_body(c, &node->bodies[0], self, "each", none);
         chart_line(c);
         rv__buf_fmt(c->out, "%s -.-> %s\n", end.name, self.name);

@@ -38,10 +38,18 @@ static bool read_error(struct rv__str line, unsigned long *at_line, unsigned lon
 /* The position of its workflow declaration, for problems that have no other. */
 static uint32_t declared_at(const struct rv__source *source)
 {
-    static const char mark[] = "RV_WORKFLOW(";
-    const char *found = source->text.len > 0
-                            ? memmem(source->text.at, source->text.len, mark, sizeof mark - 1)
-                            : NULL;
+    static const char mark[] = "RV_WORKFLOW";
+    struct rv__str name;
+    if (source->text.len == 0 || rv__cfile_declares(source->text, &name) != DECLARES_WORKFLOW)
+        return RV__NOWHERE;
+    const char *found = NULL, *next = source->text.at;
+    const char *end = name.at != NULL ? name.at : source->text.at + source->text.len;
+    while ((next = memmem(next, (size_t)(end - next), mark, sizeof mark - 1)) != NULL) {
+        found = next;
+        next += sizeof mark - 1;
+        if (name.at == NULL)
+            break;
+    }
     return found != NULL ? (uint32_t)(found - source->text.at) : RV__NOWHERE;
 }
 

@@ -1,4 +1,4 @@
-/* scalar.c: what a plain scalar means: the core schema of YAML 1.2, as JSON.
+/* scalar.c: reads a plain scalar by the core schema of YAML 1.2, and writes it as JSON.
  *
  * `yes`, `no`, `on`, `off` are texts, and so are dates; 0o17 and 0x1F are numbers, 017 is seventeen. */
 #include "define/tree.h"
@@ -16,7 +16,7 @@ static bool is_one_of(struct rv__str text, const char *const *words, size_t coun
     return false;
 }
 
-/* 0o17, 0x1F. False: it is none, or beyond 63 bits. */
+/* Reads 0o17 or 0x1F. False: it is neither, or has more than 63 bits. */
 static bool read_radix(struct rv__str text, uint64_t *ret)
 {
     unsigned base;
@@ -88,7 +88,7 @@ static struct rv__str write_decimal(const struct decimal *d, struct rv__arena *a
     char *out = rv__arena_alloc(arena, room);
     if (out == NULL)
         return (struct rv__str){ NULL, 0 };
-    while (whole.len > 1 && *whole.at == '0') { /* JSON has no zeros before a number */
+    while (whole.len > 1 && *whole.at == '0') { /* JSON allows no leading zeros */
         whole.at++;
         whole.len--;
     }

@@ -1,9 +1,8 @@
-/* table.c: from the table of a workflow file to the JSON of its plan.
+/* table.c: turns the table of a C workflow file into the JSON of its plan.
  *
- * JSON, and not the builder's calls, because the table is mostly read in another process than the one that
- * registers it: a host loads the file and tells what is in it (the frame `register`), so that even a file
- * whose loading crashes cannot hurt the engine. In process the same text is read at once: one way for
- * both, and the rules stay where they are, in plan/. */
+ * It does not call the builder, because the table is usually read in another process: a host loads the file
+ * and sends its content (the frame `register`), so a file that crashes when loaded cannot hurt the engine. In
+ * process the same JSON is read directly: one way for both, and plan/ has the rules. */
 #include "define/table.h"
 
 #include <dlfcn.h>
@@ -37,7 +36,7 @@ static void refuse(struct reader *r, int code, const char *fmt, ...)
 
 /* ------------------------------------------------------------------------------ functions --- */
 
-/* `fn` is known as base, or base.suffix. */
+/* Note that `fn` is called base, or base.suffix. */
 static struct rv__str add_function(struct reader *r, const char *base, const char *suffix,
                                    rv_step_fn fn)
 {
@@ -95,7 +94,7 @@ static void put_fn(struct reader *r, const char *key, struct rv__str name)
     rv__buf_char(r->out, '}');
 }
 
-/* JSON, or a text, as the file gives it. */
+/* A value that the file gives as JSON or as plain text. */
 static void put_value(struct reader *r, const char *key, const char *text)
 {
     rv_error why;
@@ -224,7 +223,7 @@ static void put_work(struct reader *r, const rv_node_def *n, const char *base)
     }
 }
 
-/* Is it said as JSON, and not by its name? */
+/* A JSON object, and not a name? */
 static bool is_object(const char *text)
 {
     return text != NULL && text[strspn(text, " \t\r\n")] == '{';
@@ -249,7 +248,7 @@ static void put_signal(struct reader *r, const rv_node_def *n)
     rv__buf_char(r->out, '}');
 }
 
-/* What decides, or the items. */
+/* The condition, or the items. */
 static void put_condition(struct reader *r, const char *key, const rv_node_def *n)
 {
     if (n->expr == NULL)
@@ -338,7 +337,7 @@ static void put_kind(struct reader *r, const rv_node_def *n, unsigned depth)
     }
 }
 
-/* Fields that mean nothing for the kind: a mistake, and not one to be silent about. */
+/* Refuse fields that have no meaning for the kind. */
 static void check_fields(struct reader *r, const rv_node_def *n)
 {
     bool step = n->kind == RV_NODE_STEP || n->kind >= RV_NODE_HTTP,
@@ -451,7 +450,7 @@ static void put_workflow(struct reader *r, const rv_workflow_def *from)
     rv__buf_char(r->out, '}');
 }
 
-/* The names are what the preprocessor made of them: "find, chop". */
+/* The names come from the preprocessor as one text: "find, chop". */
 static void take_functions(struct reader *r, const rv_functions_def *def)
 {
     static const char in_name[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";

@@ -1,4 +1,4 @@
-/* tree.c: what YAML and JSON have in common: bytes, keys, bounds; and JSON itself. */
+/* tree.c: what YAML and JSON files share: bytes, keys, limits; and the JSON reader. */
 #include "define/tree.h"
 
 #include <stdlib.h>
@@ -66,7 +66,7 @@ void rv__tree_add(struct rv__tree *container, struct rv__tree *child)
     container->size += size;
 }
 
-/* By key, then by place. */
+/* By key, then by position. */
 static int by_key(const void *a, const void *b)
 {
     const struct rv__tree *const *x = a, *const *y = b;
@@ -131,7 +131,7 @@ static int read_scalar(struct json_reader *r, struct rv__tree *tree)
     tree->kind = kinds[rv__json_type(value)];
     tree->text = value;
     if (tree->kind == TREE_STRING) {
-        tree->at++; /* behind the quote, as in YAML */
+        tree->at++; /* after the quote, as in YAML */
         return rv__json_string(value, r->arena, &tree->text);
     }
     return RV_OK;
@@ -191,7 +191,7 @@ static int read_value(struct json_reader *r, struct rv__tree **ret) /* NOLINT(mi
     return rc;
 }
 
-/* "line L, column C: why": the place is told by us. */
+/* "line L, column C: why": the position is reported separately. */
 static void tell_json_error(const struct rv__source *source, struct rv__problems *problems,
                             const char *message)
 {
@@ -248,7 +248,7 @@ static size_t utf8_prefix(struct rv__str text)
     return good;
 }
 
-/* Both formats are made of characters; what is none is refused before a parser sees it. */
+/* Refuse text that is not UTF-8 before a parser sees it. */
 static bool check_bytes(const struct rv__source *source, struct rv__problems *problems)
 {
     struct rv__str text = source->text;

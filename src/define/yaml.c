@@ -1,9 +1,8 @@
-/* yaml.c: YAML 1.2 into a tree, event by event.
+/* yaml.c: reads YAML 1.2 into a tree, event by event.
  *
- * libfyaml scans and knows the places; what the events mean is decided here, with a stack of our own,
- * so that nothing recurses and every bound is ours. An alias is not expanded: it points to what it
- * stands for, and counts as much as that. So a file whose aliases repeat aliases is refused by the
- * count, long before anybody could walk through it. */
+ * libfyaml scans the text and knows the positions. The tree is built here with a stack, not recursively, and
+ * all limits are our own. An alias is not expanded: it points to its target and counts as many nodes as that.
+ * So a file in which aliases repeat aliases ("billion laughs") is refused by the count. */
 #include <libfyaml.h>
 
 #include "base/alloc.h"
@@ -13,7 +12,7 @@ struct anchor {
     struct anchor *next;
     struct rv__str name;
     struct rv__tree *tree;
-    bool open; /* we are still inside of it */
+    bool open; /* its value is not complete yet */
 };
 
 struct open {
@@ -30,7 +29,7 @@ struct builder {
     struct rv__problems *problems;
     struct open *stack; /* RV__DEFINE_MAX_LEVELS of them */
     uint32_t depth;
-    uint32_t last_at; /* the end of what came before: the place of an empty value */
+    uint32_t last_at; /* the end of the previous token: the position of an empty value */
     uint32_t anchor_count;
     struct anchor *anchors; /* the latest of a name first */
     struct rv__tree *root;
@@ -46,7 +45,7 @@ static uint32_t mark_at(const struct fy_mark *mark, uint32_t otherwise)
     return mark != NULL ? (uint32_t)mark->input_pos : otherwise;
 }
 
-/* A copy of a token's text, which lives as long as the event only. */
+/* Copy a token's text, which lives only as long as its event. */
 static bool copy_text(struct builder *b, struct fy_token *token, struct rv__str *ret)
 {
     size_t len = 0;
@@ -56,7 +55,7 @@ static bool copy_text(struct builder *b, struct fy_token *token, struct rv__str 
     return rv__str_copy(b->arena, (struct rv__str){ text, len }, ret) == RV_OK;
 }
 
-/* Which of the core tags it is; "" where there is none; NULL: another tag. */
+/* The core tag; "": there is no tag; NULL: another tag. */
 static const char *core_tag(struct fy_token *token)
 {
     static const char prefix[] = "tag:yaml.org,2002:";
@@ -84,7 +83,7 @@ static bool expects_key(const struct builder *b)
     return top != NULL && top->tree->kind == TREE_MAP && rv__str_none(top->key);
 }
 
-/* A value that is complete goes to where it belongs. */
+/* Add a complete value to its container. */
 static enum verdict place(struct builder *b, struct rv__tree *tree)
 {
     if (b->depth == 0) {
@@ -272,7 +271,7 @@ static enum verdict take(struct builder *b, struct fy_event *event)
     return verdict;
 }
 
-/* Does it stand behind a `${` of its line that is not in quotes? */
+/* Is it after a `${` on the same line, outside of quotes? */
 static bool is_in_expression(const struct rv__source *source, uint32_t at)
 {
     char quote = '\0';
@@ -294,7 +293,7 @@ static bool is_in_expression(const struct rv__source *source, uint32_t at)
     return inside;
 }
 
-/* What libfyaml says. A bracket that is never closed is told where it was opened. */
+/* Report libfyaml's errors. A bracket that is never closed is reported where it was opened. */
 static void tell_errors(struct builder *b, struct fy_diag *diag)
 {
     struct fy_diag_error *error;
@@ -351,7 +350,7 @@ int rv__tree_yaml(const struct rv__source *source, struct rv__arena *arena,
     int rc = RV_ENOMEM;
 
     *ret = NULL;
-    if (source->text.len == 0) { /* not for libfyaml, which takes 0 for "ask strlen" */
+    if (source->text.len == 0) { /* libfyaml would take a length of 0 for "call strlen" */
         rv__problem_add(problems, source, RV__NOWHERE, "the file is empty");
         return RV_OK;
     }

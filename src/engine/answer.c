@@ -1,5 +1,5 @@
-/* answer.c: what can be asked through a control socket, and how that is answered: by the public calls, of
- * which each method is one. A frame in, a frame out; who sends them is control.c's. */
+/* answer.c: the methods of the control socket. Each is one public call: a frame in, a frame out. control.c sends
+ * and receives the frames. */
 #include <assert.h>
 #include <string.h>
 #include <unistd.h>
@@ -56,7 +56,7 @@ static const char *const keys[KEYS] = {
 };
 
 enum {
-    FILES_MOST = 10000, /* that a run is handed over with */
+    FILES_MOST = 10000, /* of a run that is handed over */
     VARIABLES_MOST = 100000,
     GONE_GRACE_MS = 2000, /* for steps of a run whose process has died */
 };
@@ -283,7 +283,7 @@ static int take_texts(struct request *r, enum key key, size_t most, const char *
     return RV_OK;
 }
 
-/* A variable: a text, or, where it is no UTF-8, a list of its bytes. False: neither. */
+/* A variable: a text, or a list of its bytes if it is not UTF-8. False: neither. */
 static bool put_variable(struct request *r, struct rv__str item, struct rv__buf *out)
 {
     struct rv__json_iter it;
@@ -304,7 +304,7 @@ static bool put_variable(struct request *r, struct rv__str item, struct rv__buf 
     return true;
 }
 
-/* The environment as one block, as commands inherit it: the pointers, then the texts. */
+/* The environment for commands, as one block: the pointers, then the texts. */
 static int take_environment(struct request *r, struct rv__registry *registry, rv_error *err)
 {
     struct rv__json_iter it;
@@ -350,7 +350,7 @@ static const char *variable(const struct rv__registry *registry, const char *nam
     return NULL;
 }
 
-/* What its expressions may see of that: only what its owner names. */
+/* The variables that its expressions may read: only those that its owner allows. */
 static int allow(struct request *r, struct rv__registry *registry, rv_error *err)
 {
     const char **names = NULL;
@@ -384,8 +384,8 @@ static int take_secrets(struct request *r, struct rv__registry *registry, rv_err
     return rc;
 }
 
-/* The first file is the workflow's; the others are C files that it may call. Who hands the run over has told
- * its user what is wrong with those. */
+/* The first file is the workflow; the others are C files that it may call. Errors in those were reported by the
+ * process that hands the run over. */
 static int register_files(struct request *r, struct rv__registry *registry, rv_error *err)
 {
     const rv_file_opts opts = { .size = sizeof opts, .replace = true };
@@ -399,7 +399,7 @@ static int register_files(struct request *r, struct rv__registry *registry, rv_e
     if (rc < 0)
         return rc;
     for (size_t i = count - 1; i > 0; i--)
-        (void)rv__register_file_in(registry, files[i], &opts, &why); /* it was told there */
+        (void)rv__register_file_in(registry, files[i], &opts, &why); /* reported there */
     rc = rv__register_file_in(registry, files[0], &opts, &why);
     if (rc == RV_ECLOSED || rc == RV_ENOMEM)
         return rv__fail(err, rc, "%s", why.message);
@@ -416,7 +416,7 @@ static int look_at_status(struct rv__call *call, struct rv__run *run)
     return RV_OK;
 }
 
-/* It is in the store already: here it goes on. Or it is to begin. */
+/* Continue the run if it is in the store already; else start it. */
 static int begin_run(struct request *r, struct rv__registry *registry, const char *run_id,
                      rv_run_info *ret, rv_error *err)
 {
@@ -454,7 +454,7 @@ static int say_begun(struct request *r, const char *run_id, int status, bool fol
     return rc;
 }
 
-/* Take it in, and drive it as long as the other process holds the line. */
+/* Accept the run, and drive it as long as the other process keeps its connection open. */
 static int drive_guest(struct request *r, struct rv__registry *registry, const char *run_id,
                        rv_error *err)
 {
@@ -533,7 +533,7 @@ static int answer_release(struct request *r, const char *run_id, rv_error *err)
     return rc;
 }
 
-/* A member that is there only if it says something. */
+/* Write a member, unless its text is empty. */
 static void put_if(struct rv__buf *out, const char *key, const char *text, bool json)
 {
     if (text == NULL || *text == '\0')
@@ -588,7 +588,7 @@ static int answer_state(struct request *r, const char *run_id, rv_error *err)
     return RV_OK;
 }
 
-/* That it has ended; the outcome, if it is asked for, else that is on disk, for who can read it there. */
+/* The run has ended. The outcome is sent only if it was asked for: others read it from the store. */
 static int answer_wait(struct request *r, const char *run_id, rv_error *err)
 {
     rv_outcome *outcome = NULL;
@@ -613,7 +613,7 @@ static int answer_wait(struct request *r, const char *run_id, rv_error *err)
     return RV_OK;
 }
 
-/* Another member has fewer runs than this one. */
+/* Another member has fewer runs, and asks for some of ours. */
 static int answer_share(struct request *r, const char *run_id, rv_error *err)
 {
     int64_t member = 0, count = 0, given = 0;
@@ -631,8 +631,8 @@ static int answer_share(struct request *r, const char *run_id, rv_error *err)
 static const struct method {
     const char *name;
     int (*answer)(struct request *r, const char *run_id, rv_error *err);
-    bool about_run; /* it needs one, and it is to be one that is driven here */
-    bool starts;    /* it makes one */
+    bool about_run; /* it needs a run that is driven here */
+    bool starts;    /* it starts a run */
 } methods[] = {
     { "driver", answer_driver, false, false },       { "run", answer_run, false, true },
     { "cancel", answer_cancel, true, false },        { "signal", answer_signal, true, false },

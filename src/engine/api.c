@@ -1,7 +1,7 @@
 /* api.c: the public calls about runs, on the caller's side.
  *
- * A call is a struct on the caller's stack. It goes to the loop as a letter (call.c takes it from there),
- * and its caller waits under the call's own lock until it is answered. */
+ * A call is a struct on the caller's stack. It is sent to the loop as a letter (call.c handles it there), and the
+ * caller waits on the call's own condition until it is answered. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +16,7 @@
 #include "engine/call.h"
 #include "engine/control.h"
 #include "engine/member.h"
+#include "schema/schema.h"
 
 #define DEFAULT_WAIT_MS 300000
 
@@ -41,6 +42,7 @@ static void call_done(struct rv__call *call)
     rv__blob_unref(call->given);
     rv__blob_unref(call->rerun_of);
     rv__plan_ref_unref(call->judge);
+    rv__blob_unref(call->asking);
     rv__session_unref(call->validator);
     rv__blob_unref(call->msg.result);
     rv__blob_unref(call->msg.error);
@@ -48,7 +50,7 @@ static void call_done(struct rv__call *call)
     pthread_mutex_destroy(&call->lock);
 }
 
-/* The engine is there as long as somebody is inside one of its calls. */
+/* The engine is not freed while a thread is inside one of its calls. */
 void rv__engine_enter(rv_engine *e)
 {
     pthread_mutex_lock(&e->callers_lock);
@@ -84,7 +86,7 @@ static void call_send(struct rv__call *call)
 
 static int call_result(struct rv__call *call, rv_error *err)
 {
-    if (call->rc == RV__ELSEWHERE) /* who can do something about that has done so */
+    if (call->rc == RV__ELSEWHERE) /* a caller that can ask another member has done so */
         call->rc = rv__fail(&call->err, RV_ESTATE, "another member has run '%s'", call->run_id);
     if (call->rc < 0 && err != NULL) {
         *err = call->err;
@@ -154,7 +156,7 @@ static int take_input(struct rv__call *call, const char *input, rv_error *err)
     return rc;
 }
 
-/* Who makes the call: what it says, or else the engine's. Borrowed. */
+/* The name of the caller: as given, or else the engine's. Borrowed. */
 static int take_by(const rv_engine *e, const char *by, struct rv__str *ret, rv_error *err)
 {
     struct rv__str name = rv__str(by != NULL ? by : e != NULL ? e->by : NULL);
@@ -228,8 +230,8 @@ void rv_violations_free(rv_violations *violations)
     rv__free(violations);
 }
 
-/* The worker that brought the workflow judges the input, in place of the schema, which knows nothing of coercions.
- * As rv__session_validate(). */
+/* The worker that registered the workflow validates the input instead of the schema, which does not know about
+ * coercions. As rv__session_validate(). */
 static int ask_worker(struct rv__call *call, struct rv__violations *bad, struct rv__blob **ret,
                       rv_error *err)
 {
@@ -246,7 +248,7 @@ static int ask_worker(struct rv__call *call, struct rv__violations *bad, struct 
     return rc;
 }
 
-/* Hold the input to what its workflow wants, on the caller's thread. */
+/* Validate the input, on the caller's thread. */
 static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error *err)
 {
     struct rv__arena arena;
@@ -265,7 +267,7 @@ static int judge_input(struct rv__call *call, const rv_run_opts *opts, rv_error 
     int rc = RV_ECLOSED;
     if (call->validator != NULL)
         rc = ask_worker(call, &bad, &full, &why);
-    if (rc == RV_ECLOSED) { /* nobody is there, or nobody answers */
+    if (rc == RV_ECLOSED) { /* no worker is connected, or it does not answer */
         call->schema_only |= call->validator != NULL;
         rc = rv__input_take(rv__plan_exprs_rule(&plan->exprs, &plan->plan->body), call->given, &bad,
                             &full, &why);
@@ -312,7 +314,7 @@ int rv__run_in(struct rv__registry *registry, const char *workflow, const char *
     if (rc == RV_OK)
         call_send(&call);
     while (rc == RV_OK &&
-           call.rc == RV__CHECK_INPUT) { /* again, if it is registered anew meanwhile */
+           call.rc == RV__CHECK_INPUT) { /* again, if the workflow was registered again meanwhile */
         rc = judge_input(&call, opts, err);
         call.done = false;
         if (rc == RV_OK)
@@ -347,18 +349,44 @@ int rv_run(rv_engine *engine, const char *workflow, const char *input, const rv_
     return rc == RV_OK ? rv__attached_run(engine, workflow, input, &known, ret, err) : rc;
 }
 
-/* Hold a signal's payload to its schema, on the caller's thread. */
+/* The schema of what an attempt asks for; *ret is NULL if it has none. */
+static int asked_schema(const struct rv__blob *note, struct rv__schema **ret, rv_error *err)
+{
+    struct rv__str ask, schema;
+    rv_error why = { .code = 0 };
+    *ret = NULL;
+    if (!rv__json_get(rv__blob_str(note), "ask", &ask) || !rv__json_get(ask, "schema", &schema))
+        return RV_OK;
+    int rc = rv__schema_new(schema, NULL, ret, &why);
+    if (rc == RV_OK || rc == RV_ENOMEM)
+        return rc == RV_OK ? RV_OK : rv__nomem(err);
+    return rv__fail(err, RV_EINVAL,
+                    "the answer cannot be checked, because the schema of the question is wrong: %s",
+                    why.message);
+}
+
+/* Check a signal's payload by its schema, on the caller's thread. */
 static int judge_payload(const struct rv__call *call, rv_violations **violations, rv_error *err)
 {
-    const struct rv__signal_rule *rule = rv__plan_exprs_signal(&call->judge->exprs, call->msg.name);
+    const struct rv__signal_rule *rule = NULL;
+    struct rv__signal_rule asked = { .name = call->msg.name };
+    int rc = call->asking != NULL ? asked_schema(call->asking, &asked.schema, err) : RV_OK;
+    if (rc < 0)
+        return rc;
+    if (call->asking == NULL)
+        rule = rv__plan_exprs_signal(&call->judge->exprs, call->msg.name);
+    else if (asked.schema != NULL)
+        rule = &asked;
+    if (rule == NULL)
+        return RV_OK;
     struct rv__str payload = rv__blob_str(call->msg.result);
     struct rv__arena arena;
     struct rv__violations bad;
     rv_error why = { .code = 0 };
     rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__VIOLATIONS_MAX */
     rv__violations_init(&bad, &arena);
-    int rc = rv__schema_check(rule->schema, rv__str_none(payload) ? rv__str("null") : payload, &bad,
-                              &why);
+    rc = rv__schema_check(rule->schema, rv__str_none(payload) ? rv__str("null") : payload, &bad,
+                          &why);
     if (rc < 0 && bad.count > 0) {
         if (violations != NULL && rv__violations_give(&bad, violations) < 0)
             rc = rv__nomem(err);
@@ -370,11 +398,12 @@ static int judge_payload(const struct rv__call *call, rv_violations **violations
         *err = why;
     }
     rv__arena_done(&arena);
+    rv__schema_free(asked.schema);
     return rc;
 }
 
-/* A run that another member has: is it to be told by this caller? *rc: what came of that. True: it has moved, and
- * the call is to be made again. */
+/* If another member owns the run, send the call to that member; *rc: the result. True: the run has another owner
+ * now, so the call must be made again. */
 enum { MOVED_MS = 20 };
 static bool has_moved(rv_engine *e, int *rc, rv_error *err)
 {
@@ -385,7 +414,7 @@ static bool has_moved(rv_engine *e, int *rc, rv_error *err)
     return passed == RV_OK;
 }
 
-/* Whom to tell; NULL: nobody, since this is told in another member's name, who looks again. */
+/* Where to store the owner; NULL: this call comes from another member, which looks for the owner itself. */
 static const struct rv__addressee *tell_whom(rv_engine *e, struct rv__addressee *told,
                                              const char *by, rv_error *err)
 {
@@ -432,7 +461,7 @@ void rv_read_init(rv_read *read)
     *read = (rv_read){ .size = sizeof *read };
 }
 
-/* The message is sent by whoever has the token, which only the loop knows: call.c. */
+/* Only the loop knows which attempt has the token: call.c. */
 static int send_read(rv_engine *engine, const char *token, const rv_read *read, int64_t *ret_owner,
                      rv_error *err)
 {
@@ -461,7 +490,7 @@ static int send_read(rv_engine *engine, const char *token, const rv_read *read, 
     return rc;
 }
 
-/* The attempt that has the token is where its run is. */
+/* The attempt with this token is where its run is driven. */
 static int read_there(rv_engine *engine, const char *token, const rv_read *read, rv_error *err)
 {
     struct rv__addressee told;
@@ -768,7 +797,7 @@ int rv_engine_drain(rv_engine *engine, int64_t timeout_ms, rv_cancel *by, rv_err
         call_done(&call);
         return rv__fail(err, RV_EINVAL, "a test engine cannot be drained");
     }
-    call_send(&call); /* it may have ended already */
+    call_send(&call); /* an error only says that it has ended */
     call_done(&call);
     if (call.rc == RV_ENOTFOUND)
         return RV_OK;
@@ -821,7 +850,7 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
         rc = call_result(&call, err);
     }
     if (rc == RV_OK) {
-        /* The struct with its texts behind it, in one allocation. */
+        /* One allocation: the struct, then its texts. */
         size_t texts_at = sizeof(rv_run_state), results_at = texts_at + call.texts.len;
         char *mem = rv__zalloc(1, results_at + call.results.len + 1);
         if (mem == NULL) {
@@ -850,7 +879,7 @@ int rv_state(rv_engine *engine, const char *run_id, rv_run_state **ret, rv_error
             int64_t end_ms = call.row.completed_ms ? call.row.completed_ms
                                                    : rv__wall_ms(engine->clock);
             state->duration_ms = end_ms - call.row.started_ms;
-            assert(ret != NULL); /* or nobody was asked */
+            assert(ret != NULL); /* the call was answered */
             *ret = state;
         }
     }
@@ -863,7 +892,7 @@ void rv_run_state_free(rv_run_state *state)
     rv__free(state);
 }
 
-/* The caller gives up: tell the loop, and wait until it has let go of the call. */
+/* The caller gives up: tell the loop, and wait until it no longer uses the call. */
 static void give_up(struct rv__call *call)
 {
     struct rv__call unwait;
@@ -920,7 +949,7 @@ static int wait_inside(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
     if (done)
         return 1;
     give_up(call);
-    if (call->done) /* answered at the last moment: that counts */
+    if (call->done) /* answered at the last moment */
         return 1;
     return w.fired ? -1 : 0;
 }
@@ -931,13 +960,13 @@ static int wait_for_answer(struct rv__call *call, int64_t timeout_ms, rv_cancel 
     int answered = wait_inside(call, timeout_ms, by);
     rv_engine *e = call->engine;
     if (call->lent && !e->around.threads && call->life == e->life)
-        rv__place_take(e, LANE_FUNCTION, 0); /* nothing else moves in there now */
+        rv__place_take(e, LANE_FUNCTION, 0); /* no other thread changes it now */
     rv__engine_leave(e);
     return answered;
 }
 
-/* Pause, and look at the row of a run that is not ours. True: it has ended, or the caller has a reason to give up,
- * which the call itself will tell. */
+/* Wait a moment, then read the row of a run that another member owns. True: it has ended, or the caller must give up
+ * for a reason that the call itself reports. */
 enum { LOOK_FIRST_MS = 10, LOOK_LAST_MS = 200 };
 static bool is_over_elsewhere(struct rv__call *call, int64_t pause_ms, rv_cancel *by)
 {
@@ -950,8 +979,7 @@ static bool is_over_elsewhere(struct rv__call *call, int64_t pause_ms, rv_cancel
     return rc != 0 && rc != RV_ESTORE;
 }
 
-/* As wait_for_answer(), where the run may be another member's: then it is looked at now and then, less often as
- * time goes by. */
+/* As wait_for_answer(), but the run may belong to another member: then it is polled, less and less often. */
 static int wait_for_member(struct rv__call *call, int64_t timeout_ms, rv_cancel *by)
 {
     struct rv__clock *clock = call->engine->clock;
@@ -991,7 +1019,7 @@ static int make_outcome(struct rv__call *call, rv_outcome **ret, rv_error *err)
     outcome->failed_path = mem + texts_at + call->row.failed_path;
     outcome->results = mem + results_at;
     outcome->results_too_large = (int64_t)call->results_bytes;
-    assert(ret != NULL); /* or nobody was asked */
+    assert(ret != NULL); /* the call was answered */
     *ret = outcome;
     return RV_OK;
 }
@@ -1019,7 +1047,7 @@ int rv_wait(rv_engine *engine, const char *workflow, const char *run_id, const r
     int64_t timeout_ms = opts->timeout_ms == 0 ? DEFAULT_WAIT_MS : opts->timeout_ms;
     if (rc == RV_OK && engine->attached != NULL)
         rc = rv__attached_wait(engine, workflow, run_id, timeout_ms, opts->by, err);
-    if (rc == RV_OK) { /* attached: it has ended, so this answers at once */
+    if (rc == RV_OK) { /* attached: the run has ended, so this returns at once */
         int answered = rv__member_is(engine) ? wait_for_member(&call, timeout_ms, opts->by)
                                              : wait_for_answer(&call, timeout_ms, opts->by);
         if (answered > 0)

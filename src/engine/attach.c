@@ -1,8 +1,8 @@
-/* attach.c: an engine beside the one that drives the store: it reads by itself, and asks the other to act.
+/* attach.c: an engine for a store that another process drives: it reads by itself, and asks the driver to act.
  *
- * Each question has a connection of its own, so that nothing is to be kept alive, shared or found broken:
- * a driver that ended and was started again is simply found. Where nobody listens, a question that only
- * wants to know is answered from disk, and one that wants something done says so. */
+ * Each request has a connection of its own, so there is none to keep alive or to share, and a driver that was
+ * restarted is found again. If no driver listens, a request that only reads is answered from disk; any other one
+ * fails. */
 #include "engine/control.h"
 
 #include <errno.h>
@@ -20,19 +20,20 @@
 #include "engine/member.h"
 
 enum {
-    ATTACH_MS = 2000, /* a writer may be about to listen, or about to end */
+    ATTACH_MS = 2000, /* the driver may be starting or ending */
     ATTACH_AGAIN_MS = 50,
     HELLO_MS = 5000,
-    BEGIN_MS = 120000, /* of a run that is handed over: its C files may have to be compiled */
-    GRACE_MS = 10000,  /* for its steps to end, where the engine has no time of its own */
-    ANSWER_MS = 60000, /* a commit takes milliseconds; a store that refuses may heal */
+    BEGIN_MS = 120000, /* start of a run that is handed over: C files may have to be compiled */
+    GRACE_MS = 10000,  /* for its steps to end, if the engine does not say */
+    ANSWER_MS =
+        60000, /* a commit takes milliseconds, but the store may be unavailable for a while */
     WAIT_AGAIN_MS = 250,
     WAIT_SLACK_MS = 5000, /* for the answer that the time has passed */
 };
 
 /* ---------------------------------------------------------------------------------- asking --- */
 
-/* A member that need not be there. */
+/* Write an optional member. */
 static int take_int(struct rv__str value, int64_t *ret)
 {
     return rv__str_none(value) ? RV_EINVAL : rv__json_int(value, ret);
@@ -99,7 +100,7 @@ static int ask_member(rv_engine *e, const struct rv__addressee *told, struct rv_
     return rc;
 }
 
-/* One that is answered with no more than that it is done. `rc`: of what was put into it. */
+/* Send a request whose answer has no content. `rc`: result of composing it. */
 static int tell(rv_engine *e, const struct rv__addressee *told, struct rv__buf *request,
                 size_t start, int rc, rv_error *err)
 {
@@ -339,7 +340,7 @@ void rv_hand_opts_init(rv_hand_opts *opts)
     *opts = (rv_hand_opts){ .size = sizeof *opts };
 }
 
-/* Its steps end as if they were ours: undisturbed for a while, then told to. */
+/* Its steps end like our own: first they get time to finish, then they are cancelled. */
 static int release(struct rv__attached *attached)
 {
     struct rv__buf request;
@@ -352,7 +353,7 @@ static int release(struct rv__attached *attached)
     rv__wire_int(&request, "drainMs", attached->drain_ms);
     rv__wire_int(&request, "graceMs", attached->grace_ms);
     rv__wire_end(&request, start);
-    /* Not possible: it has ended, or will notice that we have. */
+    /* If this fails: the driver has ended, or will notice that we have. */
     if (rv__ask(&asked, &request, attached->drain_ms + attached->grace_ms + WAIT_SLACK_MS, NULL,
                 NULL, &reply, NULL) < 0 ||
         !rv__json_get(reply.frame.json, "left", &value) || rv__json_int(value, &left) < 0)
@@ -551,7 +552,7 @@ int rv__attached_wait(rv_engine *e, const char *workflow, const char *run_id, in
         rc = wait_there(e, run_id, left_ms, by, &why);
         if (rc == RV_OK || rc == RV_ETIMEDOUT)
             continue;
-        /* Nobody drives it, or one who cannot tell: it is looked at again a little later. */
+        /* No driver, or one that cannot say: look again a little later. */
         rc = pause_here(e, timeout_ms >= 0 && left_ms < WAIT_AGAIN_MS ? left_ms : WAIT_AGAIN_MS, by,
                         err);
         if (rc < 0)
@@ -602,7 +603,7 @@ static int say_hello(struct rv__attached *attached, rv_error *err)
     return rc;
 }
 
-/* Beside a driver that listens, or (looks_only) beside none. Takes *attached. */
+/* Attach to a driver that listens; with looks_only, to none. Takes *attached. */
 static int open_beside(const rv_engine_opts *opts, struct rv__attached **attached, rv_engine **ret,
                        rv_error *err)
 {

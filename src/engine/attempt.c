@@ -1,4 +1,4 @@
-/* attempt.c: pieces of work in flight: made, told of by their executors, answered to their runs. */
+/* attempt.c: work in flight: how it is made, what its executor reports, and its answer to the run. */
 #include "engine/attempt.h"
 
 #include <assert.h>
@@ -10,9 +10,9 @@
 
 enum {
     QUICK_NS = 10000000
-}; /* work that ends within that is quick: its run may have a burst of places */
+}; /* work that ends within this is quick: its run may get several places at once */
 
-/* -------------------------------------------------------------- what its executor says of it --- */
+/* ------------------------------------------------------------- what its executor reports --- */
 
 void rv__attempt_post(struct rv_ctx *ctx)
 {
@@ -23,7 +23,7 @@ void rv__attempt_post(struct rv_ctx *ctx)
 
 void rv__attempt_post_answer(struct rv__attempt *attempt)
 {
-    /* Closed: it was handed back meanwhile, and is dropped with its run. */
+    /* If it is closed: the work was handed back meanwhile, and is dropped with its run. */
     (void)!rv__engine_post(attempt->ctx.engine, &attempt->answer);
 }
 
@@ -40,7 +40,7 @@ static void on_begun(struct rv__work *work)
     attempt->phase = ATTEMPT_BEGUN;
     attempt->begun_ns = rv__mono_ns(e->clock);
     if (attempt->ctx.timeout_ms == 0)
-        return; /* it will say so when it has ended: that is soon enough */
+        return; /* its end reports it soon enough */
     attempt->begins.kind = LETTER_BEGINS;
     e->around.begins(attempt);
 }
@@ -80,12 +80,17 @@ static void link_attempt(rv_engine *e, struct rv__run *run, struct rv__attempt *
     e->in_flight = a;
 }
 
-/* A command or a request: what it names is relative to the file of its workflow. */
-static bool leaves_process(const struct rv__effect *effect)
+static bool is_attempt_of(const struct rv__effect *effect, enum rv__step_kind kind)
 {
     const struct rv__node *node = effect->node;
-    return node != NULL && effect->eval < 0 && node->kind == NODE_STEP &&
-           (node->step.kind == STEP_COMMAND || node->step.kind == STEP_HTTP);
+    return node != NULL && effect->eval < 0 && node->kind == NODE_STEP && node->step.kind == kind;
+}
+
+/* Does it use paths, which are relative to the file of its workflow? (The tool of a chat may be a skill.) */
+static bool uses_paths(const struct rv__effect *effect)
+{
+    return is_attempt_of(effect, STEP_COMMAND) || is_attempt_of(effect, STEP_HTTP) ||
+           is_attempt_of(effect, STEP_CHAT) || is_attempt_of(effect, STEP_TOOL);
 }
 
 static void fill_context(struct rv_ctx *ctx, struct rv__run *run, const struct rv__effect *effect,
@@ -110,7 +115,7 @@ static void fill_context(struct rv_ctx *ctx, struct rv__run *run, const struct r
     ctx->exprs = &run->plan->exprs;
     ctx->env = rv__buf_view(&run->plan->registry->env);
     ctx->environment = run->plan->registry->environment;
-    if (leaves_process(effect))
+    if (uses_paths(effect))
         ctx->directory = rv__registry_directory(run->plan->registry, effect->node);
     ctx->secrets = rv__secrets_ref(run->plan->secrets);
     ctx->fn = how->fn;
@@ -126,7 +131,7 @@ static void fill_context(struct rv_ctx *ctx, struct rv__run *run, const struct r
     ctx->records = effect->eval < 0 && !effect->node->step.config.hide_input;
     ctx->outcome = MSG_DONE;
     bool scoped = false;
-    if (leaves_process(effect) && effect->node->step.kind == STEP_COMMAND)
+    if (is_attempt_of(effect, STEP_COMMAND))
         (void)rv__node_access(effect->node, &scoped);
     if (scoped)
         rv__pass_make(ctx->pass);
@@ -147,7 +152,7 @@ struct rv__attempt *rv__attempt_new(struct rv__run *run, const struct rv__effect
     }
     a->ctx.work.token = token;
     int rc = rv__cell_view(run->cell, effect->actor, effect->token, &a->ctx.view);
-    assert(rc == RV_OK || rc == RV_ENOMEM); /* it is owed: the cell has just said so */
+    assert(rc == RV_OK || rc == RV_ENOMEM); /* the cell has just released this effect */
     if (rc < 0) {
         rv_cancel_free(token);
         rv__free(a);
@@ -254,7 +259,7 @@ int rv__attempt_tell_reads(struct rv__attempt *a)
                                .by = a->unrecorded->through };
         if (rv__run_send(a->run, &msg, NULL) == RV_ENOMEM)
             return RV_ENOMEM;
-        a->unrecorded = a->unrecorded->next; /* nobody asks for it any more: then it is over */
+        a->unrecorded = a->unrecorded->next; /* its call was given up */
     }
     return RV_OK;
 }
@@ -299,6 +304,7 @@ static int answer(rv_engine *e, struct rv__attempt *a)
                            .state = state,
                            .error = ctx->error,
                            .given = given,
+                           .note = ctx->note,
                            .name = ctx->handle,
                            .due_ms = ctx->due_ms,
                            .skipped = ctx->skipped,
@@ -322,7 +328,10 @@ static int answer(rv_engine *e, struct rv__attempt *a)
             .given = msg.given
         }; /* it stopped because we close, or its run was given back */
     uint32_t completed = run->facts.said[FACT_STEP_COMPLETED];
+    uint32_t noted = run->facts.said[FACT_STEP_NOTED];
     rc = rv__run_send(run, &msg, NULL);
+    if (rc == RV_OK && msg.kind == MSG_NOTE && run->facts.said[FACT_STEP_NOTED] == noted)
+        rv__tool_give_up(&e->services, rv__blob_str(ctx->note)); /* it came too late */
     if (rc == RV_OK)
         rv__attempt_told(a);
     if (rc == RV_OK && ctx->streamed && run->facts.said[FACT_STEP_COMPLETED] != completed)
@@ -332,11 +341,12 @@ static int answer(rv_engine *e, struct rv__attempt *a)
     return rc;
 }
 
-/* It has ended: its place is free, and its answer goes to the run, if that still asks. */
+/* The work has ended: free its place, and give its answer to the run, if the run still wants it. */
 void rv__attempt_answered(rv_engine *e, struct rv__attempt *a)
 {
     struct rv__run *run = a->run;
-    if (a->life != e->life) { /* begun by a process that has died since */
+    if (a->life != e->life) { /* its run was forgotten since: by a death, or by joining anew */
+        rv__workers_free_place(e, a);
         rv__attempt_drop(a);
         return;
     }
@@ -362,7 +372,7 @@ void rv__attempt_answered(rv_engine *e, struct rv__attempt *a)
         rv__calls_early(e, run);
 }
 
-/* It has not ended: the next engine attempts it again. Nobody died, so nobody is to blame. */
+/* The work has not ended: the next engine attempts it again. No process died, so nothing is blamed. */
 static void hand_back(struct rv__attempt *a)
 {
     struct rv__msg msg = { .kind = MSG_LOST,

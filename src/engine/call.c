@@ -1,7 +1,7 @@
-/* call.c: the public calls, on the loop's side; api.c has the caller's.
+/* call.c: the public calls, on the loop's side; api.c has the caller's side.
  *
- * The loop answers a call after the commit that makes the answer true. A call that only looks at a run waits
- * in the run's mail while something is decided that is not on disk. */
+ * The loop answers a call after the commit that makes the answer true. A call that only reads a run waits in the
+ * run's mail while the run has decisions that are not on disk. */
 #include "engine/call.h"
 
 #include <assert.h>
@@ -25,7 +25,7 @@ static void push(struct rv__call **list, struct rv__call *call)
     *list = call;
 }
 
-/* A step that waits for another run holds no place meanwhile: the other may need it. */
+/* A step that waits for another run gives its place back meanwhile: the other run may need it. */
 static void release_place(struct rv__call *call)
 {
     rv_engine *e = call->engine;
@@ -93,7 +93,8 @@ void rv__calls_wake(rv_engine *e)
     struct rv__call *call = e->answered;
     e->answered = NULL;
     e->last_answered = &e->answered;
-    while (call != NULL) { /* in order: who gave up is told after the call that it gave up */
+    while (call !=
+           NULL) { /* in order: a cancelled wait is answered before the call that cancels it */
         struct rv__call *next = call->next;
         pthread_mutex_lock(&call->lock);
         call->done = true;
@@ -136,7 +137,7 @@ static int keep_input(struct rv__call *call, const struct rv__run *run)
     return RV_OK;
 }
 
-/* The run as it is on disk: its row and results. Its cell is in memory and not part of a turn. */
+/* Answer with the run as it is on disk. Its cell is in memory, and has no decisions that are not on disk. */
 static int describe(struct rv__call *call, struct rv__run *run)
 {
     struct rv__stored_rows rows;
@@ -209,7 +210,7 @@ void rv__run_refuse_calls(struct rv__run *run, const rv_error *why)
     }
 }
 
-/* The first offered workflow behind that one, by name. */
+/* The next offered workflow after that one, by name. */
 static const struct rv__registered *next_by_name(const struct rv__registry *registry,
                                                  const struct rv__registered *behind)
 {
@@ -221,7 +222,7 @@ static const struct rv__registered *next_by_name(const struct rv__registry *regi
     return next;
 }
 
-/* As many as there is room for, which are few: so looking through all for each is no harm. */
+/* List the names that fit. They are few, so a search through all for each is cheap enough. */
 static void list_names(const struct rv__registry *registry, char *text, size_t room)
 {
     size_t len = 0;
@@ -233,7 +234,7 @@ static void list_names(const struct rv__registry *registry, char *text, size_t r
     }
 }
 
-/* One that was not given is null, or {} where there is a schema. The key of what was given is kept. */
+/* A missing input is null, or {} if there is a schema. The key is that of the input as given. */
 static bool same_input(const struct rv__run *run, const struct rv__call *call)
 {
     char absent[65], meant[65];
@@ -264,18 +265,18 @@ static int fail_other(struct rv__call *call, const struct rv__run *run)
 static int start_again(struct rv__call *call, struct rv__run *run)
 {
     bool other = is_other(call, run);
-    if (other && run->is_new) { /* not on disk yet: later again */
+    if (other && run->is_new) { /* not on disk yet: try again later */
         rv__mail_put(&run->mail, &call->letter);
         return RV_OK;
     }
     if (other)
         return fail_other(call, run);
     push(&run->calls, call);
-    rv__run_touch(run); /* answered with the turn: what it is then is on disk */
+    rv__run_touch(run); /* answered after the turn, with what is on disk then */
     return RV_OK;
 }
 
-/* A new run, in a struct that is in the table or (NULL) is made. */
+/* Start a new run, in a struct that is in the table already, or (NULL) in a new one. */
 static int begin(rv_engine *e, struct rv__call *call, struct rv__registered *known,
                  struct rv__run *run)
 {
@@ -351,7 +352,7 @@ static int not_found(struct rv__call *call, int rc)
     return rc;
 }
 
-/* Whose token is it, and may that read what it wants? The message says then who has read. */
+/* Find the attempt with this token, and check that it may read this. The message then names the reader. */
 static int find_reader(const rv_engine *e, const struct rv__run *run, struct rv__call *call)
 {
     const struct rv__attempt *a = run->work;
@@ -363,6 +364,13 @@ static int find_reader(const rv_engine *e, const struct rv__run *run, struct rv_
     call->msg.actor = a->ctx.view.actor;
     call->msg.token = a->ctx.view.token;
     return rv__access_check(&a->ctx, call->wanted->what, call->wanted->name, &call->err);
+}
+
+/* Does an attempt wait for this signal, and is the payload not checked against what it asks for? */
+static bool asks_anew(const struct rv__run *run, const struct rv__call *call)
+{
+    struct rv__str note = rv__cell_asked(run->cell, call->msg.name);
+    return !rv__str_none(note) && !rv__str_eq(note, rv__blob_str(call->asking));
 }
 
 /* A message to a run: cancel, signal, answer, decision. */
@@ -378,6 +386,14 @@ static int take_message(rv_engine *e, struct rv__call *call)
         rv__plan_exprs_signal(&run->plan->exprs, call->msg.name) != NULL) {
         rv__plan_ref_unref(call->judge);
         call->judge = rv__plan_ref_ref(run->plan);
+        rv__call_reply(call, RV__CHECK_INPUT);
+        return RV_OK;
+    }
+    if (call->msg.kind == MSG_SIGNAL && !call->msg.force && asks_anew(run, call)) {
+        rv__blob_unref(call->asking);
+        call->asking = rv__blob_new(rv__cell_asked(run->cell, call->msg.name));
+        if (call->asking == NULL)
+            return rv__nomem(&call->err);
         rv__call_reply(call, RV__CHECK_INPUT);
         return RV_OK;
     }
@@ -408,7 +424,7 @@ void rv__call_absent(rv_engine *e, struct rv__call *call, struct rv__run *run)
     int rc = run->trouble;
     struct rv__registered *known;
     if (call->kind == CALL_RUN && rc == RV_ENOTFOUND) {
-        known = find_offered(call); /* again: it may have gone meanwhile */
+        known = find_offered(call); /* again: it may have been unregistered meanwhile */
         rc = known != NULL ? begin(e, call, known, run) : RV_ENOTFOUND;
     } else {
         call->err = run->why;
@@ -418,8 +434,8 @@ void rv__call_absent(rv_engine *e, struct rv__call *call, struct rv__run *run)
         rv__call_reply(call, rc);
 }
 
-/* Whoever completes a handle may be quicker than the step that gave it away: its attempt has not ended
- * yet, or that is not on disk. So such an answer waits a little, while the run has work in flight. */
+/* A handle may be completed before the attempt that returned it has ended, or before that is on disk. So the call
+ * waits a little while the run has work in flight. */
 void rv__calls_early(rv_engine *e, const struct rv__run *of)
 {
     struct rv__call *call = e->early;
@@ -467,7 +483,7 @@ void rv__engine_tell_close(rv_engine *e)
     rv_cancel_fire(e->closing, RV_ECLOSED, "the engine is closing");
 }
 
-/* Out of the mail of its run, wherever it is in it. */
+/* Remove it from the mail of its run. */
 static bool take_from_mail(struct rv__run *run, const struct rv__call *call)
 {
     for (struct rv__queue_node **at = &run->mail.first; *at != NULL; at = &(*at)->next)
@@ -480,7 +496,7 @@ static bool take_from_mail(struct rv__run *run, const struct rv__call *call)
     return false;
 }
 
-/* Out of those that wait for their place, if it is one of them. */
+/* Remove it from those that wait for a place, if it is there. */
 static bool take_returning(rv_engine *e, const struct rv__call *call)
 {
     for (struct rv__call **at = &e->returning; *at != NULL; at = &(*at)->next)
@@ -493,12 +509,12 @@ static bool take_returning(rv_engine *e, const struct rv__call *call)
     return false;
 }
 
-/* Who waited gives up. Its call may have been answered in this very turn: then that counts. */
+/* The caller gives up waiting. If its call was answered in this turn, the answer counts. */
 static void take_unwait(rv_engine *e, struct rv__call *call)
 {
     struct rv__call *wait = call->about;
     struct rv__run *run = rv__run_find(e, wait->run_id);
-    if (e->around.threads) { /* its place is to be had again first, as for an answer */
+    if (e->around.threads) { /* it needs its place again first, as for an answer */
         call->lent = wait->lent;
         wait->lent = false;
     }
@@ -512,14 +528,14 @@ static void take_unwait(rv_engine *e, struct rv__call *call)
             }
         wait->waiting = false;
     } else if (run != NULL) {
-        (void)take_from_mail(run, wait); /* not even looked at */
+        (void)take_from_mail(run, wait); /* it was not handled yet */
     }
     if (run != NULL && run->phase == RV__ABSENT)
         rv__run_drop_if_unused(run);
     rv__call_reply(call, RV_OK);
 }
 
-/* The store refuses what was decided: nobody knows for how long. False: it goes on waiting. */
+/* The store does not accept commits at present: fail the call. False: it continues to wait. */
 static bool look_at_disk(rv_engine *e, struct rv__call *call)
 {
     struct rv__run *run;
@@ -561,7 +577,7 @@ void rv__calls_from_disk(rv_engine *e)
     look_in_mail(e, e->deciding);
 }
 
-/* Of another workflow than it is said to be? */
+/* Is the run of another workflow than the caller says? */
 static int check_workflow(struct rv__call *call, const struct rv__run *run)
 {
     if (call->workflow == NULL || rv__str_is(run->plan->plan->body.wrap->name, call->workflow))
@@ -597,7 +613,7 @@ static int take_look(rv_engine *e, struct rv__call *call)
     return rc;
 }
 
-/* What uses the writer is done at its desk, between two batches. */
+/* A job that uses the writer runs at its desk, between two batches. */
 struct ask {
     struct rv__job job; /* first */
     struct rv__call *call;
@@ -613,7 +629,7 @@ static int64_t run_ask(struct rv__job *job)
 
 static void drop_ask(struct rv__job *job)
 {
-    rv__free(job); /* who asked is told with all others that the engine has closed */
+    rv__free(job); /* the caller gets "closed", like all others */
 }
 
 static void ask_landed(rv_engine *e, struct rv__job *job)
@@ -645,7 +661,7 @@ void rv__call_take(rv_engine *e, struct rv__call *call)
     int rc = RV_OK;
     if (e->member.fenced && !e->closed && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE &&
         call->kind != CALL_DRAIN && call->kind != CALL_REGISTER) {
-        rv__engine_take_again(e, &call->letter); /* once we have joined anew */
+        rv__engine_take_again(e, &call->letter); /* after we have joined again */
         return;
     }
     if (e->closed && call->kind != CALL_UNWAIT && call->kind != CALL_CLOSE &&
@@ -718,7 +734,7 @@ static void reply_elsewhere(struct rv__call *call, int64_t owner)
     rv__call_reply(call, RV__ELSEWHERE);
 }
 
-/* A look, or a start, of a run that is not ours. */
+/* A read, or a start, of a run that another member owns. */
 static void look_elsewhere(struct rv__call *call, struct rv__run *seen)
 {
     enum rv__run_status status = rv__cell_status(seen->cell);
@@ -733,7 +749,7 @@ static void look_elsewhere(struct rv__call *call, struct rv__run *seen)
     } else if (call->kind == CALL_STATE || rv__run_terminal(status)) {
         rv__call_reply(call, describe(call, seen));
     } else {
-        reply_elsewhere(call, 0); /* it waits, and nobody here will learn of its end */
+        reply_elsewhere(call, 0); /* it waits for the end, which this process does not notice */
     }
 }
 
@@ -776,7 +792,7 @@ void rv__run_calls_doubtful(struct rv__run *run)
                    "whether it was done");
     while (*at != NULL) {
         struct rv__call *call = *at;
-        if (call->kind != CALL_MESSAGE) { /* a start that is made again finds the run */
+        if (call->kind != CALL_MESSAGE) { /* a repeated start finds the run */
             at = &call->next;
             continue;
         }
@@ -804,7 +820,7 @@ static void refuse_list(struct rv__call **list, const rv_error *why)
     }
 }
 
-/* What is no call stays: work that has ended is somebody's memory. */
+/* Only calls are answered here; other letters, such as ended work, stay. */
 static void refuse_mail(struct rv__mail *of, const rv_error *why)
 {
     struct rv__mail mail = { .first = of->first, .last = &mail.first };

@@ -48,7 +48,8 @@ struct rv__call {
     int64_t limit;               /* attempts at once in a stage; 0: as the plan says */
     struct rv__blob *rerun_of;   /* id of the run that is repeated; NULL: none */
     struct rv__plan_ref
-        *judge; /* whose schema the input, or a signal's payload, was held to; held */
+        *judge;              /* whose schema the input, or a signal's payload, was held to; held */
+    struct rv__blob *asking; /* or the note of the attempt that asks for that payload; held */
     struct rv__session *validator; /* CALL_RUN: the worker that is to judge it; held; NULL: none */
     bool schema_only;              /* the same: one should, and none is there */
     struct rv__msg msg;

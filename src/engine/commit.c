@@ -1,15 +1,14 @@
-/* commit.c: what a turn decided goes to disk, in one transaction after another.
+/* commit.c: writes what turns decided to disk, in one transaction after another.
  *
- * A batch is what all deciding runs have to write. The loop writes it itself when it has nothing else to do;
- * under load it hands it to the writing desk and goes on: it takes letters and decides for the runs that
- * are not in the batch, and their facts make the next one, which may lie at the desk before the first has
- * landed (may_leave). A run in a batch is committing: nothing is decided for it. So a run's facts and effects
- * always belong to one batch.
+ * A batch has the facts of all deciding runs. The loop writes it itself when it has nothing else to do. Under load it
+ * hands the batch to the writing desk and continues: it takes letters and decides for runs that are not in the batch.
+ * Their facts make the next batch, which may wait at the desk before the first has landed (may_leave). A run in a
+ * batch is committing: nothing is decided for it. So a run's facts and effects always belong to one batch.
  *
- * A batch that the store cannot take now (full disk, locked file, no memory) is tried again, unchanged,
- * until it can; on the desk, so that the loop can answer meanwhile, from what is on disk. What the store
- * refuses for good is one run's: its facts are abandoned, it is read again from the disk and suspended with
- * the reason, and the others go on. */
+ * A batch that the store cannot take now (full disk, locked file, no memory) is tried again, unchanged, until it
+ * succeeds. That happens at the desk, so that the loop can answer meanwhile, from what is on disk. If the store
+ * refuses the write of one run for good, the facts of that run are abandoned; it is read again from the disk and
+ * suspended with the reason, and the others continue. */
 #include <assert.h>
 #include <string.h>
 
@@ -24,14 +23,14 @@
 enum {
     RETRY_COMMIT_MS = 100,   /* after a commit that failed */
     SLEEP_AT_LEAST_MS = 500, /* a run with a nearer timer stays in memory */
-    PIECE_BYTES = 64 << 20,  /* of one transaction: far below what SQLite can take */
-    SNAPSHOT_FROM = 16384,   /* bytes of journal: below that a replay is quicker than a snapshot */
+    PIECE_BYTES = 64 << 20,  /* of one transaction: far below SQLite's limits */
+    SNAPSHOT_FROM = 16384,   /* bytes of journal: below this a replay is faster than a snapshot */
 };
 
-/* What a batch consists of, in its arena. */
+/* The parts of a batch, in its arena. */
 struct room {
     struct rv__store_write *writes;
-    struct rv__run **runs; /* whose write each is */
+    struct rv__run **runs; /* the run of each write */
     struct rv__store_run *rows;
     struct rv__store_touch *touches;
     struct rv__store_definition *definitions;
@@ -73,8 +72,8 @@ static void fill_answered(const struct rv__run *run, struct rv__str *answered)
         answered[i] = rv__str(at);
 }
 
-/* What is to be decided, as its row says it; none: nothing. Without memory the row goes without: the journal
- * has it, and who looks at the run itself is told. */
+/* The suspensions for its row; none: it is not suspended. Without memory the row has none, but the journal does, and
+ * so does the run itself. */
 static struct rv__str suspensions_of(struct rv__run *run)
 {
     rv__buf_reset(&run->suspensions);
@@ -83,7 +82,7 @@ static struct rv__str suspensions_of(struct rv__run *run)
     return run->suspensions.len > 0 ? rv__buf_view(&run->suspensions) : (struct rv__str){ NULL, 0 };
 }
 
-/* A snapshot when the journal since the last has outgrown it: amortised, a constant a fact. */
+/* Take a snapshot once the journal since the last one is larger than it: amortised constant cost per fact. */
 static void maybe_snapshot(struct rv__run *run)
 {
     size_t grown = run->journal_bytes + run->facts.json.len;
@@ -93,7 +92,7 @@ static void maybe_snapshot(struct rv__run *run)
     if (grown <= last || rv__run_terminal(rv__cell_status(run->cell)))
         return;
     if (rv__cell_save(run->cell, &run->snapshot, NULL) < 0)
-        rv__buf_reset(&run->snapshot); /* no memory: another time */
+        rv__buf_reset(&run->snapshot); /* no memory: try another time */
 }
 
 /* Does it stay in memory, though it has nothing to do now? */
@@ -111,17 +110,19 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
     bool idle = rv__run_idle(run) && rv__run_may_walk(run);
     bool waiting = rv__cell_waits_for_somebody(run->cell);
     int64_t wake_ms = idle && rv__cell_active(run->cell) ? rv__run_wake_ms(run) : 0;
-    /* What is written as not active is nobody's: a member says so of what stays in its memory. */
+    /* A run that is written as not active has no owner: so a member writes a run that stays in memory as active. */
     bool active = !idle || (rv__member_is(run->engine) && stays(run, wake_ms));
     if (active)
-        wake_ms = 0; /* it does not sleep: nobody is to look for it */
+        wake_ms = 0; /* it does not sleep: no scan must find it */
     struct rv__str lacks = { NULL, 0 };
     run->given = rv__member_is(run->engine) && active && !run->is_new &&
                  rv__member_gives(run, &lacks);
     if (run->given)
-        wake_ms = rv__run_wake_ms(run); /* then, whoever has it is to know */
+        wake_ms = rv__run_wake_ms(run); /* the next owner must know it */
     if (rv__run_terminal(status) && run->completed_ms == 0)
         run->completed_ms = run->engine->now_ms;
+    /* It goes on: those that could not continue it before may be able to continue it later. */
+    bool clears = run->row_handed && run->facts.count > 0 && !RV__BUG(417);
 
     *w = (struct rv__store_write){
         .run = rv__str(run->id), .number = run->number, .after = run->seq, .begins = run->is_new
@@ -177,7 +178,7 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
         w->row = &b->rows[i];
     } else if (status != run->row_status || active != run->row_active ||
                waiting != run->row_waiting || wake_ms != run->row_wake_ms ||
-               suspended != run->row_suspended || run->given) {
+               suspended != run->row_suspended || run->given || clears) {
         b->touches[i] = (struct rv__store_touch){
             .status = rv__str(rv__run_status_name(status)),
             .active = active,
@@ -194,6 +195,7 @@ static void fill_write(struct rv__run *run, struct room *b, size_t i, size_t *re
     }
     if (RV__BUG(36) && w->touch != NULL)
         b->touches[i].active = false;
+    run->row_handed &= w->touch == NULL || run->given;
     run->row_status = status;
     run->row_suspended = suspended;
     run->row_active = active;
@@ -218,7 +220,7 @@ static int plan_text(const struct rv__plan *plan, struct rv__arena *arena, struc
     return rc;
 }
 
-/* Plans that this batch's new runs are the first to use. They count as stored when it is on disk. */
+/* Plans that are first used by new runs of this batch. They count as stored when the batch is on disk. */
 static int fill_definitions(rv_engine *e, struct room *b, struct rv__arena *arena)
 {
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
@@ -235,7 +237,7 @@ static int fill_definitions(rv_engine *e, struct room *b, struct rv__arena *aren
     return RV_OK;
 }
 
-/* How that attempt went. Thread: who made it. */
+/* Note the outcome of a commit. Thread: the one that committed. */
 static void note_health(rv_engine *e, const rv_error *why)
 {
     struct rv__commits *c = &e->commit;
@@ -248,7 +250,7 @@ static void note_health(rv_engine *e, const rv_error *why)
     if (why != NULL) {
         c->health.attempts++;
         c->health.why = *why;
-        c->health.gone = why->code == RV_EGONE && !e->member.on; /* a member joins anew */
+        c->health.gone = why->code == RV_EGONE && !e->member.on; /* a member joins again */
     }
     atomic_store(&c->failing, why != NULL);
     pthread_mutex_unlock(&c->lock);
@@ -283,7 +285,7 @@ static int make_room(rv_engine *e, struct room *b, struct rv__arena *arena)
                : RV_ENOMEM;
 }
 
-/* What the deciding runs have to write. RV_ENOMEM: nothing is changed, and the next turn tries again. */
+/* Collect what the deciding runs write. RV_ENOMEM: nothing changed; the next turn tries again. */
 static int gather(rv_engine *e, struct rv__batch *batch)
 {
     struct room room = { .writes = NULL }, *b = &room;
@@ -346,7 +348,7 @@ static int64_t write_batch(struct rv__job *job)
         }
         b->doubtful = rc < 0 ? n : 0;
         if (rc < 0 && !RV__BUG(37) && !(rc == RV_EGONE && RV__BUG(401)))
-            return RETRY_COMMIT_MS; /* nothing is dropped, nothing of it is seen meanwhile */
+            return RETRY_COMMIT_MS; /* nothing is lost, and nobody sees it before it is on disk */
         b->written += n;
     }
     return 0;
@@ -354,7 +356,7 @@ static int64_t write_batch(struct rv__job *job)
 
 /* ------------------------------------------------------------------------------- after it --- */
 
-/* Another member has it, or began it: it only leaves memory here. Who asked for something asks again. */
+/* Another member owns it, or has started it: it leaves memory here, and waiting calls are made again. */
 static void lose(struct rv__run *run)
 {
     rv__run_calls_elsewhere(run);
@@ -367,14 +369,14 @@ static void lose(struct rv__run *run)
         rv__run_drop_if_unused(run);
 }
 
-/* Others may have it by now: it leaves memory, and what has come for it meanwhile looks where it is. */
+/* Another member may own it by now: it leaves memory, and its mail is handled again. */
 static void give_up(struct rv__run *run)
 {
     rv__member_gave(run);
     lose(run);
 }
 
-/* Its facts are abandoned: nobody has seen them. It comes back as the disk has it. */
+/* Abandon its facts, which nobody has seen, and load it from the disk again. */
 static void refuse(struct rv__run *run, const rv_error *why)
 {
     if (rv__member_is(run->engine) &&
@@ -383,10 +385,10 @@ static void refuse(struct rv__run *run, const rv_error *why)
         lose(run);
         return;
     }
-    struct rv__buf logs = run->logs; /* what its steps said is no decision: it is kept */
+    struct rv__buf logs = run->logs; /* log lines are not decisions: they are kept */
     size_t log_count = run->log_count;
-    bool again = run->suspending; /* not even that it is suspended can be written */
-    bool was_new = run->is_new;   /* then the disk has nothing of it */
+    bool again = run->suspending; /* even its suspension cannot be written */
+    bool was_new = run->is_new;   /* it is not on disk at all */
     bool ended = rv__run_terminal(rv__cell_status(run->cell));
     run->refused = !again;
     run->why = *why;
@@ -394,7 +396,7 @@ static void refuse(struct rv__run *run, const rv_error *why)
     rv__run_refuse_calls(run, why);
     rv__run_leave(run);
     run->trouble = why->code;
-    /* How a run has ended stays so, whatever becomes of what is detached from it. */
+    /* The status of an ended run does not change, whatever its detached work does. */
     if (again && !ended)
         rv__run_set_aside(run, "the store refuses a record of this run: ");
     if (again || was_new) {
@@ -405,12 +407,11 @@ static void refuse(struct rv__run *run, const rv_error *why)
     rv__buf_done(&run->logs);
     run->logs = logs;
     run->log_count = log_count;
-    run->claimed = rv__member_is(run->engine) &&
-                   !RV__BUG(407); /* it is ours as before: else it were only looked at */
+    run->claimed = rv__member_is(run->engine) && !RV__BUG(407); /* we still own it */
     rv__run_load(run, true);
 }
 
-/* What it decided is on disk: now it may be acted upon. */
+/* Its decisions are on disk: perform their effects. */
 static void act(struct rv__run *run)
 {
     rv_engine *e = run->engine;
@@ -448,14 +449,14 @@ static void act(struct rv__run *run)
     e->load.cell_bytes += bytes - run->cell_bytes;
     run->cell_bytes = bytes;
     rv__run_move(run, RV__IDLE);
-    if (run->again || (!RV__BUG(51) && rv__cell_more(run->cell)) || run->facts.count > 0) {
-        run->again =
-            false; /* its pump was cut short, or something came: it is part of the next turn */
-        rv__run_touch(run);
-    }
-    if (run->given) {
+    if (run->given) { /* what came meanwhile is its next owner's */
+        run->again = false;
         give_up(run);
         return;
+    }
+    if (run->again || (!RV__BUG(51) && rv__cell_more(run->cell)) || run->facts.count > 0) {
+        run->again = false; /* the turn was cut short, or mail came: it is in the next turn */
+        rv__run_touch(run);
     }
     rv__run_take_mail(run);
     if (run->phase == RV__IDLE)
@@ -479,7 +480,7 @@ void rv__run_let_go(struct rv__run *run)
             return;
         if (wake_ms != 0)
             rv__load_asleep(e, wake_ms);
-        if (rv__member_is(e)) /* from now on anybody may take it */
+        if (rv__member_is(e)) /* any member may claim it now */
             rv__run_calls_elsewhere(run);
     }
     if (RV__BUG(35))
@@ -492,14 +493,14 @@ static void note_commit(rv_engine *e, const struct rv__batch *b)
 {
     if (b->count == 0)
         return;
-    pthread_mutex_lock(&e->commit.lock); /* the next batch may be at the writer */
+    pthread_mutex_lock(&e->commit.lock); /* the writer may be busy with the next batch */
     int64_t took_ns = e->commit.stats.last_commit_ns;
     pthread_mutex_unlock(&e->commit.lock);
     e->commits++;
     rv__metrics_commit(e, took_ns, b->count);
 }
 
-/* It stays away: nobody may see what is in it. */
+/* The batch is not released: nobody may see its content. */
 static bool is_lost(rv_engine *e, const struct rv__batch *b)
 {
     if (b->lost && rv__member_is(e))
@@ -509,7 +510,7 @@ static bool is_lost(rv_engine *e, const struct rv__batch *b)
     return b->lost;
 }
 
-/* The runs of a batch that is on disk, each with its outcome, which lives until they are acted for. */
+/* The runs of a batch that is on disk, each with its outcome. */
 static struct rv__run *take_landed(rv_engine *e, struct rv__batch *b)
 {
     struct rv__run *runs = b->runs;
@@ -527,7 +528,7 @@ static struct rv__run *take_landed(rv_engine *e, struct rv__batch *b)
     return runs;
 }
 
-/* Runs are acted for that are on disk; those that the store refused are not. Then the batch is free. */
+/* Perform the effects of the runs that are on disk, but not of refused ones. Then the batch is free. */
 static void act_all(rv_engine *e, struct rv__batch *b, struct rv__run *run)
 {
     while (run != NULL) {
@@ -545,7 +546,7 @@ static void act_all(rv_engine *e, struct rv__batch *b, struct rv__run *run)
     rv__feed_flush(e->reading);
 }
 
-/* Is a timer due that waits for a batch to land? Then the next one takes it, and none leaves before that. */
+/* Is a timer due whose run is in a batch? The next batch takes it, so none may leave before that one lands. */
 static bool is_timer_waiting(const rv_engine *e)
 {
     return e->timers_mailed > 0;
@@ -557,8 +558,8 @@ static bool pays(rv_engine *e)
     return desk->pays(desk, e->deciding_count, rv__places_taken(e));
 }
 
-/* The batch came back from the desk. Under load the next one leaves first: the disk does not wait until the
- * runs of this one are acted for. But a timer that is due and waits for one of these comes with the next. */
+/* The batch came back from the desk. Under load the next one leaves first, so that the disk does not wait for the
+ * effects of this one. But a due timer of one of these runs must be in the next batch. */
 static void landed(rv_engine *e, struct rv__job *job)
 {
     struct rv__batch *b = (struct rv__batch *)job;
@@ -572,7 +573,7 @@ static void landed(rv_engine *e, struct rv__job *job)
 
 static void drop_batch(struct rv__job *job)
 {
-    (void)job; /* the engine's own: what it holds goes with the engine */
+    (void)job; /* owned by the engine, and freed with it */
 }
 
 int rv__commits_init(rv_engine *e, rv_error *err)
@@ -592,7 +593,7 @@ int rv__commits_init(rv_engine *e, rv_error *err)
     return RV_OK;
 }
 
-/* What is known to be on disk was done, though we are told to forget it; of what may be there nobody knows. */
+/* Answer the calls of a batch that is dropped: what is known to be on disk was done; of the rest it is not known. */
 void rv__commits_answer_lost(rv_engine *e)
 {
     for (size_t i = 0; i < RV__BATCHES; i++) {
@@ -639,10 +640,10 @@ static struct rv__run *take_deciding(rv_engine *e)
     return runs;
 }
 
-/* May what was decided leave now? If the writer is free, at once. While it writes a batch, the next one
- * may wait at the desk, so that it need not wait for the loop; but what is there is closed to what comes
- * later. So it goes there when it is as large as the one before it, or when no work is in flight that could
- * add to it; and not while a timer is due that waits for a batch to land: that one comes with the next. */
+/* May the decisions leave as a batch now? If the writer is free: at once. While it writes, the next batch may wait at
+ * the desk, so that the writer need not wait for the loop. But nothing can be added to a waiting batch. So it goes
+ * there when it is as large as the one before it, or when no work is in flight that could add to it; and not while a
+ * due timer waits for a batch to land, since that timer belongs to the next one. */
 static bool may_leave(rv_engine *e)
 {
     struct rv__commits *c = &e->commit;
@@ -670,7 +671,7 @@ void rv__commit(rv_engine *e)
         return;
     if (gather(e, b) < 0) {
         rv__arena_reset(&b->arena);
-        e->starved = true; /* somebody may give some memory back */
+        e->starved = true; /* memory may be freed meanwhile */
         return;
     }
     b->written = 0;
@@ -705,7 +706,7 @@ int rv_engine_health(rv_engine *e, rv_health *ret, rv_error *err)
     if (!ret->gone && !e->read_only && rv__store_there(e->store, &ret->why) == RV_EGONE) {
         if (!ret->stuck)
             ret->since = rv__wall_ms(e->clock);
-        ret->stuck = ret->gone = true; /* nothing was lost with it yet: the next commit will tell */
+        ret->stuck = ret->gone = true; /* nothing is lost yet: the next commit reports it */
     }
     return RV_OK;
 }

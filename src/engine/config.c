@@ -1,17 +1,18 @@
-/* config.c: the configuration of an engine: `rival.yaml` beside its store, or the file that it was told. */
+/* config.c: the configuration of an engine: `rival.yaml` beside its store, or a given file. */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/store_name.h"
 #include "engine/engine.h"
 
 enum { CONFIG_BYTES = 1 << 20 }; /* of a configuration: a page has a few thousand */
 
-/* Beside the file of the store. False: the store is no file, or there is none. */
+/* The path beside the store's file. False: the store is no file, or there is no such configuration. */
 static bool find_beside(const char *store, struct rv__buf *path)
 {
-    if (strcmp(store, ":memory:") == 0 || strstr(store, "://") != NULL)
+    if (rv__store_name_in_memory(store) || strstr(store, "://") != NULL)
         return false;
     const char *slash = strrchr(store, '/');
     if (slash != NULL)
@@ -21,7 +22,7 @@ static bool find_beside(const char *store, struct rv__buf *path)
     return path->rc == RV_OK && access(path->text, F_OK) == 0;
 }
 
-/* What it may have: more comes with what uses it. */
+/* The keys that it may have. */
 static int check_keys(struct rv__str json, const char *file, rv_error *err)
 {
     struct rv__json_iter it;

@@ -1,9 +1,9 @@
-/* control.c: who comes to the socket beside the store, on the side of the engine that drives it: clients, whose
- * calls are answered here, and workers, who are handed to work/workers.c and may call, too.
+/* control.c: the control socket of the engine that drives a store. Clients and workers connect to it. The calls of
+ * both are answered here; workers are otherwise handled by work/workers.c.
  *
- * Calls are answered on the threads of a pool of their own, since an answer may take as long as a commit, or
- * (`wait`) as a run. The engine's loop knows nothing of it: they are public calls like any other's. What is
- * heard and said goes over the loop of connections (wire/); answer.c has the answers. */
+ * Calls are answered by a pool of threads, since an answer may take as long as a commit, or (`wait`) as a run. For the
+ * engine's loop they are ordinary public calls. Frames are sent and received by the loop of connections (wire/);
+ * answer.c makes the answers. */
 #include "engine/control.h"
 
 #include <stdio.h>
@@ -17,37 +17,37 @@
 enum {
     THREADS = 1024,      /* calls that are being answered at once */
     WAITERS = 960,       /* of them that wait for a run */
-    CALLS_AT_ONCE = 512, /* of one caller */
+    CALLS_AT_ONCE = 512, /* calls of one client or worker */
 };
 
 struct rv__control {
     rv_engine *engine;
     struct rv__executor *threads;
     struct rv__listener *listener;
-    char user[RV__USER_NAME_SIZE]; /* who owns this process, and so nearly all that call */
+    char user[RV__USER_NAME_SIZE]; /* owner of this process, and so of nearly all callers */
     struct rv__socket_place place;
     atomic_int waiters;
     int most_waiters;
     int64_t threads_most;
     struct rv__calls calls; /* of workers */
-    /* The loop of connections': */
+    /* used by the loop of connections only: */
     struct rv__caller *callers;
     int64_t answering;
     bool closed;
-    pthread_mutex_t lock; /* of `empty`: no caller is left, and none will come */
+    pthread_mutex_t lock; /* for `empty`: no caller is left, and none will come */
     pthread_cond_t over;
     bool empty;
 };
 
-/* The other end of a connection, as far as it calls. */
+/* A client or worker that makes calls. */
 struct rv__caller {
     struct rv__control *control;
     struct rv__caller *next, **link;
-    struct rv__conn *conn; /* NULL: it has gone */
+    struct rv__conn *conn; /* NULL: it has disconnected */
     rv_cancel *gone;
     int64_t uid;  /* its user; -1: not known */
-    size_t calls; /* that are being answered: they hold it */
-    bool client;  /* the connection is its own */
+    size_t calls; /* calls in progress, which keep this struct alive */
+    bool client;  /* a client, not a worker */
 };
 
 struct answering {
@@ -59,7 +59,7 @@ struct answering {
     struct rv__buf answer;
 };
 
-/* Something that is said before an answer. */
+/* A frame that is sent before the answer. */
 struct said {
     struct rv__wire_task task; /* first */
     struct rv__caller *caller;
@@ -75,7 +75,7 @@ static void look_if_empty(struct rv__control *control)
         return;
     pthread_mutex_lock(&control->lock);
     control->empty = true;
-    pthread_cond_signal(&control->over); /* under the lock: after it, it may be gone */
+    pthread_cond_signal(&control->over); /* under the lock: `control` may be freed */
     pthread_mutex_unlock(&control->lock);
 }
 
@@ -120,7 +120,7 @@ int rv__asker_tell(const struct rv__asker *asker, struct rv__buf *frame)
     return RV_OK;
 }
 
-/* Nobody but its owner and the superuser reaches the socket. NULL: it came another way. */
+/* The user name of the caller. Only the owner and root can open the socket. NULL: it did not come by the socket. */
 static const char *user_of(const struct rv__caller *caller)
 {
     if (caller->uid == (int64_t)geteuid())
@@ -292,7 +292,7 @@ static void end_calls(void *caller)
     rv__caller_ended(caller);
 }
 
-/* Somebody has said hello: what is it? */
+/* A new connection has introduced itself: is it a client or a worker? */
 static void greeted(void *arg, struct rv__conn *conn, const struct rv__frame *hello)
 {
     static const struct rv__conn_user client = { .heard = heard, .ended = ended };
@@ -379,7 +379,7 @@ static void tell_closed(void *arg)
         rv_cancel_fire(caller->gone, RV_ECLOSED, "the engine has closed");
 }
 
-/* Everything was answered, and is on its way out. */
+/* Wait until all calls are answered. */
 static void end_clients(void *arg)
 {
     struct rv__control *control = arg;

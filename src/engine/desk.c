@@ -7,7 +7,8 @@
 #include "base/clock.h"
 #include "base/error.h"
 
-/* A hand-over and back costs about 20 us: from so many runs, with as much work in flight, it pays. */
+/* Handing a batch to the thread and back costs about 20 us: worth it from so many runs on, with as much work in
+ * flight. */
 enum { PAYS_FROM = 8 };
 
 struct threaded {
@@ -21,7 +22,7 @@ struct threaded {
     bool stop;
 };
 
-/* What is left when it ends. */
+/* Drop the jobs that are left at the end. */
 static void drop_all(struct rv__job *job)
 {
     while (job != NULL) {
@@ -44,7 +45,7 @@ static void *desk_main(void *arg)
         pthread_mutex_unlock(&t->lock);
         int64_t again_ms = job->run(job);
         pthread_mutex_lock(&t->lock);
-        if (again_ms > 0) { /* it stays the first: what comes behind it waits */
+        if (again_ms > 0) { /* it stays the first job; the others wait */
             int64_t until_ns = rv__deadline_ns(again_ms);
             while (!t->stop && rv__cond_wait_until(&t->wake, &t->lock, until_ns))
                 ;

@@ -1,16 +1,15 @@
-/* dispatch.c: places for work that waits, and the effects of facts that are on disk.
+/* dispatch.c: gives places to work that waits, and performs the effects of facts that are on disk.
  *
- * Runs that want a place in a lane stand in a ring for it, and places go round: one to each, so that a
- * run with a hundred thousand items does not keep the others waiting. A run whose last work ended quickly gets a
- * burst of them when its turn comes, since what it starts at once is one journal row and what ends at once is
- * another: with 200 parallel forEach, twice as many items a second. Nobody waits long for that, as such work
- * gives its places back at once; a run whose work takes its time gets one place, as before.
- * A place is a value: a grant gives it to an actor, the effect carries it to the work, and whoever ends the
- * work gives it back.
+ * Runs that want a place in a lane stand in a ring, and each gets one place in turn, so that a run with a hundred
+ * thousand items does not keep the others waiting. A run whose last work ended quickly gets several places at once:
+ * what it starts together is one journal row, and what ends together is another. With 200 parallel forEach that gives
+ * twice as many items per second. The others do not wait long, since such work soon gives its places back.
+ * A place is a value: a grant gives it to an actor, the effect carries it to the work, and the end of the work gives
+ * it back.
  *
- * Suspects (steps that were in flight in two deaths of this program) have one place more to wait for, of
- * which there is one: so one suspect is in flight at a time, beside any other work, and should the program
- * die again, it is known who did it. */
+ * Suspects (steps that were in flight in two deaths of this process) need one more place, of which there is only one.
+ * So one suspect is in flight at a time, beside any other work, and if the process dies again, the suspect is to
+ * blame. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -22,13 +21,13 @@ enum { UNPAID_AT_ONCE = 64 }; /* on the stack, as there is no memory */
 
 /* ------------------------------------------------------------------------------- wanting --- */
 
-/* Who is known to kill is tried first: the sooner it is found out, the sooner the others are safe. */
+/* Steps that were blamed come first: the sooner they are found out, the sooner the others are safe. */
 static bool goes_first(const struct rv__run *run, int lane)
 {
     return lane == LANE_SUSPECT && rv__cell_blamed(run->cell);
 }
 
-/* The class of the work that comes first in a lane of workers, or its limit. -1: it has none any more. */
+/* The class, or the limit, of the first work in a lane of workers. -1: it has none any more. */
 static int class_of_first(const rv_engine *e, const struct rv__run *run, enum rv__lane lane)
 {
     const struct rv__node *node;
@@ -45,7 +44,7 @@ static int class_of_first(const rv_engine *e, const struct rv__run *run, enum rv
     return function != NULL ? rv__workers_class(e, function, node) : -1;
 }
 
-/* Where the runs stand that want what this one wants. */
+/* The ring of the runs that want what this one wants. */
 static void ring_of(rv_engine *e, const struct rv__run *run, int lane, struct rv__run ***first,
                     struct rv__run ***last)
 {
@@ -98,7 +97,7 @@ static void queue_remove(rv_engine *e, struct rv__run *run, int lane)
     run->lane[lane].queued = false;
 }
 
-/* Something was registered since it was last asked who does its work. */
+/* Something was registered since its lanes were computed: do that again. */
 static void ask_lanes(struct rv__run *run)
 {
     rv_engine *e = run->engine;
@@ -109,7 +108,7 @@ static void ask_lanes(struct rv__run *run)
         e->starved = true;
 }
 
-/* In the ring of the class or the limit that it waits for now. */
+/* Put the run into the ring of the class or limit that it waits for now. */
 static void queue_in_ring(rv_engine *e, struct rv__run *run, int lane)
 {
     int ring = class_of_first(e, run, (enum rv__lane)lane);
@@ -129,7 +128,7 @@ void rv__run_queue_wants(struct rv__run *run)
         ask_lanes(run);
     int end = e->limits.count > 0          ? LANES
               : e->workers.class_count > 0 ? LANE_LIMIT
-                                           : LANE_WORKER; /* mostly there are none */
+                                           : LANE_WORKER; /* usually there are none */
     for (int lane = LANE_NONE + 1; lane < end; lane++) {
         bool wants = lane != LANE_NOBODY && run->cell != NULL && !run->parked &&
                      rv__cell_wants(run->cell, (enum rv__lane)lane);
@@ -161,8 +160,8 @@ void rv__run_unqueue(struct rv__run *run)
             queue_remove(run->engine, run, lane);
 }
 
-/* Whose credits the places of a lane are. A suspect takes one like any function, and the one of suspects. What needs a
- * limit is a request. */
+/* The executor whose credits are the places of a lane. A suspect takes one like any function, plus the place of
+ * suspects. Work that needs a limit is a request. */
 static struct rv__executor *executor_of(const rv_engine *e, int lane, uint32_t ticket)
 {
     if (rv__lane_is_limit((enum rv__lane)lane))
@@ -172,14 +171,14 @@ static struct rv__executor *executor_of(const rv_engine *e, int lane, uint32_t t
     return e->lanes[lane == LANE_SUSPECT ? LANE_FUNCTION : lane].executor;
 }
 
-/* May a place in this lane be given now? Not of the lanes of workers. */
+/* Is a place in this lane free? Not for the lanes of workers. */
 bool rv__place_free(const rv_engine *e, enum rv__lane lane)
 {
     const struct rv__lane_places *l = &e->lanes[lane];
     return l->executor != NULL && (l->taken < l->executor->credits || RV__BUG(39));
 }
 
-/* May the first suspect have one? *ticket: of the worker that does its function; 0: it is the engine's own. */
+/* May the first suspect have a place? *ticket: of the worker that runs its function; 0: this process does. */
 static bool suspect_free(const rv_engine *e, uint32_t *ticket)
 {
     const struct rv__run *run = e->lanes[LANE_SUSPECT].first;
@@ -222,7 +221,7 @@ int64_t rv__places_taken(const rv_engine *e)
     return e->lanes[LANE_FUNCTION].taken;
 }
 
-/* Can the first that wants something of this lane, or class, have it? */
+/* Can the first in this lane or class have a place? */
 static bool lane_gives(const rv_engine *e, int lane, uint32_t *ticket)
 {
     *ticket = 0;
@@ -237,7 +236,7 @@ static bool class_gives(const rv_engine *e, size_t number, uint32_t *ticket)
     return *ticket > 0;
 }
 
-/* Both the connection and the limit, or none of them. */
+/* Take both the connection and the limit, or neither. */
 static bool limit_gives(const rv_engine *e, size_t number)
 {
     return e->limits.at[number].first != NULL && rv__place_free(e, LANE_HTTP) &&
@@ -261,7 +260,7 @@ bool rv__may_grant(const rv_engine *e)
     return false;
 }
 
-/* One place to the first of a ring. False: it wanted, and did not take (not twice in one turn), or there is no
+/* Give one place to the first run of a ring. False: it did not take it (not twice in one turn), or there is no
  * memory. */
 static bool grant(rv_engine *e, struct rv__run *run, int lane, uint32_t ticket, int64_t now_ms)
 {
@@ -285,7 +284,7 @@ static bool grant(rv_engine *e, struct rv__run *run, int lane, uint32_t ticket, 
     return rc != 0 || !run->lane[lane].queued;
 }
 
-/* The lane by which the first of a ring stands in it: one of so many from `lanes` on. */
+/* The lane for which the first run stands in this ring: one of so many from `lanes` on. */
 static int lane_in_ring(const struct rv__run *run, int lanes, int count, size_t number)
 {
     int lane = lanes + (int)(number % (size_t)count);
@@ -359,7 +358,7 @@ static void disarm(rv_engine *e, struct rv__owed *owed)
     rv__timers_disarm(owed->is_timeout ? &e->timeouts : &e->waits, &owed->timer);
 }
 
-/* A new one, in its bucket and in its run's list. NULL: no memory. */
+/* Add a new one to its bucket and to its run's list. NULL: no memory. */
 static struct rv__owed *owed_new(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
@@ -390,7 +389,7 @@ static void owed_free(rv_engine *e, struct rv__owed **at)
         owed->run_next->link = owed->link;
     e->owed_count--;
     owed->cleared = true;
-    if (!owed->mailed) /* else it goes when its letter is taken */
+    if (!owed->mailed) /* else it is freed when its letter is handled */
         rv__free(owed);
 }
 
@@ -399,7 +398,7 @@ static void clear(rv_engine *e, struct rv__owed **at, bool tell)
     struct rv__owed *owed = *at;
     disarm(e, owed);
     if (owed->work != NULL && tell &&
-        !RV__BUG(45)) /* still running: told to stop; its answer will be stale */
+        !RV__BUG(45)) /* still running: tell it to stop; its answer will be stale */
         rv__attempt_cancel(owed->work);
     owed_free(e, at);
 }
@@ -418,7 +417,7 @@ void rv__owed_clear_all(struct rv__run *run, bool tell)
         clear(run->engine, owed_find(run->engine, run, run->owed->actor), tell);
 }
 
-/* Its time has come: it is told to the run, or waits in its mail. */
+/* A timer is due: send it to the run, or put it into the run's mail. */
 void rv__owed_due(rv_engine *e, struct rv__owed *owed)
 {
     struct rv__run *run = owed->run;
@@ -440,7 +439,7 @@ void rv__owed_due(rv_engine *e, struct rv__owed *owed)
     if (rv__run_send(run, &msg, NULL) == RV_OK)
         return;
     struct rv__timers *timers = owed->is_timeout ? &e->timeouts : &e->waits;
-    if (rv__timers_arm(timers, &owed->timer, owed->timer.due) < 0) /* it had its room there */
+    if (rv__timers_arm(timers, &owed->timer, owed->timer.due) < 0) /* its slot is reserved */
         run->owes_again = true;
     e->starved = true;
 }
@@ -463,7 +462,7 @@ void rv__owed_mailed(rv_engine *e, struct rv__owed *owed)
 
 /* -------------------------------------------------------------------------------- effects --- */
 
-/* A function of this program: it shares its process. */
+/* Does the work run in this process? */
 bool rv__effect_in_process(const struct rv__effect *effect)
 {
     const struct rv__node *node = effect->node;
@@ -474,8 +473,8 @@ bool rv__effect_in_process(const struct rv__effect *effect)
     return node->step.kind == STEP_FUNCTION || node->step.kind == STEP_CALL;
 }
 
-/* Something that it is owed could not be begun or armed, for want of memory: its state still says so,
- * and it is looked for there in the next turn. */
+/* An effect could not be performed for lack of memory: it is still in the run's state, where the next turn finds
+ * it. */
 static void starve(struct rv__run *run)
 {
     run->owes_again = true;
@@ -483,7 +482,7 @@ static void starve(struct rv__run *run)
     rv__run_touch(run);
 }
 
-/* It cannot begin: told to the run as a message, and it waits for a place again. */
+/* The work cannot begin: tell the run, and it waits for a place again. */
 static void cannot_begin(struct rv__run *run, uint64_t actor, uint64_t token, enum rv__lane place,
                          uint32_t ticket)
 {
@@ -507,8 +506,8 @@ static bool has_room(struct rv__lane_places *lane)
     return true;
 }
 
-/* How the executor that gave the place does it. False: nobody offers its function any more, or somebody else
- * does: then it waits for a place there. */
+/* How the executor that gave the place runs it. False: nobody offers its function any more, or another executor does:
+ * then it waits for a place there. */
 static bool find_how(struct rv__run *run, const struct rv__effect *effect,
                      const struct rv__executor *executor, struct rv__attempt_how *ret)
 {
@@ -518,7 +517,7 @@ static bool find_how(struct rv__run *run, const struct rv__effect *effect,
                              : NULL;
     if (rv__lane_is_limit(effect->place) &&
         rv__limits_of(e, effect->node, effect->eval) + 1 != (int)effect->ticket)
-        return false; /* what had that limit has ended before it began */
+        return false; /* the limit is gone */
     if (instead != NULL) {
         *ret = (struct rv__attempt_how){ .run = rv__ctx_run, .fn = instead };
         return true;
@@ -532,7 +531,7 @@ static bool find_how(struct rv__run *run, const struct rv__effect *effect,
     if (function == NULL)
         return false;
     if (effect->ticket > 0 && !rv__workers_offers(e, effect->ticket, function))
-        return false; /* it has registered anew meanwhile, or is gone */
+        return false; /* the worker has registered again or is gone */
     if (effect->ticket == 0 && function->executor != executor)
         return false;
     *ret = (struct rv__attempt_how){ function->run, function->fn, function, NULL };
@@ -541,7 +540,7 @@ static bool find_how(struct rv__run *run, const struct rv__effect *effect,
     return true;
 }
 
-/* Its time-out has its room among the timers, and counts when its executor says that it has begun. */
+/* Reserve a timer for its time-out, which counts from when its executor says that the work has begun. */
 static bool reserve_timeout(rv_engine *e, struct rv__owed *owed, int64_t timeout_ms)
 {
     if (timeout_ms <= 0)
@@ -556,7 +555,7 @@ void rv__owed_count_time(struct rv__attempt *a)
     rv_engine *e = a->run->engine;
     struct rv__owed *owed = *owed_find(e, a->run, a->ctx.view.actor);
     if (owed == NULL || owed->work != a)
-        return; /* nobody asks for it any more */
+        return; /* the run no longer wants it */
     int rc = rv__timers_arm(&e->timeouts, &owed->timer, a->begun_ns / 1000000 + a->ctx.timeout_ms);
     assert(rc == RV_OK); /* it has its room */
     (void)rc;
@@ -594,7 +593,7 @@ static void start_work(struct rv__run *run, const struct rv__effect *effect)
     lane->starting[lane->starting_count++] = &a->ctx.work; /* room was made above */
 }
 
-/* Its run is committing again: what it is owed and nobody does is found when that is over. */
+/* Its run is committing again: effects that were not performed are found after that. */
 static void abandon(struct rv__run *run, enum rv__lane place, uint32_t ticket)
 {
     rv__place_give(run->engine, place, ticket);
@@ -618,7 +617,7 @@ static void take_back(rv_engine *e, struct rv__attempt *a)
     if (run->phase == RV__IDLE || run->phase == RV__DECIDING)
         cannot_begin(run, actor, token, place, ticket);
     else
-        abandon(run, place, ticket); /* looked for again when it is acted for */
+        abandon(run, place, ticket); /* found again after the next commit */
 }
 
 /* Not while effects are released: an executor may answer on the spot. */
@@ -636,12 +635,12 @@ void rv__start_all(rv_engine *e)
     }
 }
 
-/* A wait: its timer. */
+/* Arm the timer of a wait. */
 void rv__owe(struct rv__run *run, const struct rv__effect *effect)
 {
     rv_engine *e = run->engine;
     if (e->owed_count >= e->owed_size)
-        (void)owed_grow(e); /* longer chains, if it cannot */
+        (void)owed_grow(e); /* on failure the chains are longer */
     rv__owed_clear(run, effect->actor);
     struct rv__owed *owed = owed_new(run, effect);
     if (owed != NULL && rv__timers_arm(&e->waits, &owed->timer, effect->due_ms) == RV_OK)
@@ -664,7 +663,7 @@ static void collect_owed(void *arg, const struct rv__effect *effect)
         unpaid->effects[unpaid->count++] = *effect;
 }
 
-/* All effects were released: what the state says is owed, and is not, was lost for want of memory. */
+/* All effects were released: those of the state that were not performed, for lack of memory, are performed now. */
 void rv__owe_again(struct rv__run *run)
 {
     struct unpaid unpaid = { .run = run };
@@ -682,21 +681,23 @@ void rv__owe_again(struct rv__run *run)
         starve(run); /* there may be more */
 }
 
-/* After the commit: what the facts of this turn ask for. */
+/* After the commit: perform the effects of this turn's facts. */
 void rv__release_effects(struct rv__run *run)
 {
     rv_engine *e = run->engine;
     struct rv__effect effect;
     while (rv__cell_effect(run->cell, &effect)) {
         if (e->owed_count >= e->owed_size)
-            (void)owed_grow(e); /* longer chains, if it cannot */
+            (void)owed_grow(e); /* on failure the chains are longer */
         rv__owed_clear(run, effect.actor);
+        if (effect.unused_note != NULL)
+            rv__tool_give_up(&e->services, rv__blob_str(effect.unused_note));
         bool begins = effect.kind == EFFECT_START && !(RV__BUG(49) && e->commit.beside % 2 == 1);
         if (begins)
             start_work(run, &effect);
         else if (!RV__BUG(46))
             rv__place_give(e, effect.place,
-                           effect.ticket); /* it was ended in the turn that gave it one */
+                           effect.ticket); /* it ended in the turn that gave it a place */
         if (effect.kind == EFFECT_WAIT)
             rv__owe(run, &effect);
     }

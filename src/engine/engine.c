@@ -21,8 +21,7 @@
 #include "read/read.h"
 
 enum {
-    DEFAULT_WORKERS =
-        256, /* threads are made on demand: this many if steps wait, two if they do not */
+    DEFAULT_WORKERS = 256, /* most threads for steps; they are made on demand */
     MOST_WORKERS = 100000,
     DEFAULT_GRACE_MS = 10000,
     DEFAULT_LEASE_MS = 10000,
@@ -35,16 +34,17 @@ static void engine_destroy(rv_engine *e)
     rv__notify_free(e);
     rv__remote_free(e->remote);
     rv__control_free(e->control);
-    rv__script_hosts_free(e->services.scripts); /* their threads ask the engine */
+    rv__script_hosts_free(e->services.scripts); /* their threads call the engine */
     rv__attached_free(e->attached);
     rv__desk_free(e->around.writer);
     rv__desk_free(e->around.reader);
     rv__evaluator_close(
-        e->services.evaluator); /* it begins work on the others' threads, and they on its: */
+        e->services
+            .evaluator); /* its threads start work on those of the others, and the others on its: */
     rv__io_free(e->services.io);
     rv__workers_drain(e);
-    rv__executors_free(e);                     /* waits for steps that were handed back */
-    rv__evaluator_free(e->services.evaluator); /* so it goes when nobody is left */
+    rv__executors_free(e);                     /* waits for steps that were given back */
+    rv__evaluator_free(e->services.evaluator); /* so it is freed when no other thread is left */
     rv__hosts_free(e->services.hosts);
     rv__providers_free(e->services.providers);
     rv__tool_servers_free(e->services.tool_servers);
@@ -56,7 +56,7 @@ static void engine_destroy(rv_engine *e)
     while (e->in_flight != NULL)
         rv__attempt_drop(e->in_flight);
     rv__workers_forget(e);
-    rv__limits_free(e); /* runs stood in its rings */
+    rv__limits_free(e); /* runs were in its rings */
     rv__commits_done(e);
     rv__guests_free(e);
     rv__registry_free(e);
@@ -96,7 +96,7 @@ static int64_t written_ms(const char *store, const char *ending)
     return (int64_t)st.st_mtim.tv_sec * 1000 + st.st_mtim.tv_nsec / 1000000;
 }
 
-/* The last sign of life of who drove the store before: for people who ask how long nobody did. */
+/* When the previous driver of the store last wrote something: shows how long nobody was driving. */
 static int64_t last_written_ms(const char *store)
 {
     int64_t file_ms = written_ms(store, ""), wal_ms = written_ms(store, "-wal");
@@ -110,7 +110,7 @@ static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
                                     .member = opts->member,
                                     .lease_ms = opts->lease_ms };
     e->member.lease_ms = opts->lease_ms > 0 ? opts->lease_ms : DEFAULT_LEASE_MS;
-    e->down_ms = last_written_ms(store.path); /* before it is written again */
+    e->down_ms = last_written_ms(store.path); /* before this process writes to it */
     int rc = rv__store_open(&store, &e->store, err);
     if (rc == RV_OK)
         rc = rv__store_reader(e->store, &e->reader, err);
@@ -136,7 +136,7 @@ int rv__engine_reader(rv_engine *e, struct rv__store **ret, rv_error *err)
     return rc;
 }
 
-/* What expressions may see of the environment: only what the owner of the engine names. */
+/* The environment variables that expressions may read: only those that the owner of the engine names. */
 static int fill_env(struct rv__buf *env, const rv_engine_opts *opts, rv_error *err)
 {
     rv__buf_char(env, '{');
@@ -164,7 +164,7 @@ static char *copy_text(const char *text)
     return copy;
 }
 
-/* The store as others in other folders can name it; *ret is NULL if they cannot. A password is not for them. */
+/* The name of the store for processes in other folders. *ret is NULL if there is none. A password is left out. */
 static int name_for_others(const rv_engine_opts *opts, char **ret, rv_error *err)
 {
     const char *name = opts->store != NULL ? opts->store : RV__STORE_DEFAULT;
@@ -173,7 +173,7 @@ static int name_for_others(const rv_engine_opts *opts, char **ret, rv_error *err
     if (opts->read_only)
         return RV_OK;
     if (!rv__store_name_is_address(name)) {
-        char *real = realpath(name, NULL); /* of ":memory:" there is none */
+        char *real = realpath(name, NULL); /* NULL for ":memory:" */
         *ret = real != NULL ? copy_text(real) : NULL;
         bool lost = real != NULL && *ret == NULL;
         free(real);
@@ -200,13 +200,13 @@ int rv_engine_set_url(rv_engine *e, const char *url, rv_error *err)
         rc = rv__fail(err, RV_ESTATE, "rv_engine_set_url: it has one already");
         rv__free(copy);
     } else if (rc == RV_OK) {
-        e->url = copy; /* for the engine's end only */
+        e->url = copy; /* freed with the engine */
     }
     rv__engine_leave(e);
     return rc;
 }
 
-/* What attempts use of it, besides what is made when it is first needed. */
+/* Fill in what attempts use. The rest is made when it is first needed. */
 static void fill_services(rv_engine *e)
 {
     struct rv__services *services = &e->services;
@@ -291,7 +291,7 @@ static int engine_init(rv_engine *e, const rv_engine_opts *opts, uint64_t seed, 
     if (rc == RV_OK)
         e->services.reading = e->reading;
     if (rc == RV_OK)
-        rc = name_for_others(opts, &e->store_name, err); /* now it is there */
+        rc = name_for_others(opts, &e->store_name, err); /* now the file exists */
     if (rc == RV_OK && opts->control)
         e->services.store_name = e->store_name;
     if (rc == RV_OK && !e->read_only)
@@ -321,7 +321,7 @@ static int make_executor(rv_engine *e, const struct rv__executor *head, struct r
 {
     switch ((enum rv__lane)head->lane) {
     case LANE_FUNCTION:
-        return rv__threads_new(head, MOST_WORKERS, ret, err); /* credits bound them */
+        return rv__threads_new(head, MOST_WORKERS, ret, err); /* credits limit their number */
     case LANE_HOST: return rv__hosted_new(&e->services, head, ret, err);
     case LANE_WORKER: return rv__workers_new(&e->services, head, ret, err);
     case LANE_IO:
@@ -353,10 +353,10 @@ static int make_around(rv_engine *e, rv_error *err)
     return rc;
 }
 
-/* Of those that this process may use: a container may have one of many. */
+/* Whether this process may use several processors: a container may have only one of many. */
 static bool several_cpus(void)
 {
-    cpu_set_t set; /* more processors than it has room for are an error, and several */
+    cpu_set_t set; /* too small for all processors: an error, and then there are several */
     return sched_getaffinity(0, sizeof set, &set) < 0 || CPU_COUNT(&set) > 1;
 }
 
@@ -388,7 +388,7 @@ int rv__engine_make(const rv_engine_opts *opts, struct rv__kit *kit, uint64_t se
     e->registry = rv__registry_new(e);
     if (rc == RV_OK && e->registry == NULL)
         rc = rv__nomem(err);
-    if (rc == RV_OK && e->around.threads) /* else the seed is the caller's */
+    if (rc == RV_OK && e->around.threads) /* otherwise the caller gives the seed */
         rc = rv__random_seed_system(&seed, err);
     if (rc == RV_OK)
         rc = engine_init(e, opts, seed, err);
@@ -418,7 +418,7 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
 {
     rv_engine_opts known = {
         .size = sizeof known
-    }; /* a program built earlier gives fewer fields */
+    }; /* a program that was built earlier gives fewer fields */
     if (opts != NULL && opts->size == 0)
         return rv__fail(err, RV_EINVAL, "options without a size: make them with RV_ENGINE_OPTS");
     if (opts != NULL)
@@ -444,7 +444,7 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
         return rv__fail(err, RV_EINVAL, "nowhere to put the engine");
     if (known.control && known.read_only && !known.attach)
         return rv__fail(err, RV_EINVAL, "an engine with read_only cannot have control");
-    if ((known.control || known.attach) && known.store != NULL && !strcmp(known.store, ":memory:"))
+    if ((known.control || known.attach) && rv__store_name_in_memory(known.store))
         return rv__fail(err, RV_EINVAL,
                         "no other process can use a store in memory: no control, no attach");
     if (known.attach)
@@ -452,7 +452,7 @@ int rv_engine_new(const rv_engine_opts *opts, rv_engine **ret, rv_error *err)
     return rv__engine_make(&known, NULL, 0, ret, err);
 }
 
-/* Steps that had not ended when it was closed. */
+/* How many steps had not ended when the engine was closed. */
 static int still_running(const rv_engine *e)
 {
     int left = 0;
@@ -477,8 +477,11 @@ int rv_engine_close(rv_engine *e)
         rv_panic("the engine is closed from one of its own steps, which would wait for itself");
 
     if (e->running_thread) {
-        (void)!rv__engine_post(e, &call.letter); /* closed: a drained engine has ended by itself */
-        pthread_join(e->thread, NULL); /* it ends once the last step has, and all is on disk */
+        (void)!rv__engine_post(
+            e,
+            &call.letter); /* fails if the queue is closed: a drained engine has ended by itself */
+        pthread_join(e->thread,
+                     NULL); /* ends when the last step has ended and everything is on disk */
     }
     e->stopped = true;
     rv__queue_close(&e->inbox);
@@ -496,7 +499,7 @@ int rv_engine_close(rv_engine *e)
     rv__script_hosts_stop(e->services.scripts);
     if (e->kit == NULL)
         rv__workers_close(e->lanes[LANE_WORKER].executor);
-    rv__control_free(e->control); /* until now it has told others that we close */
+    rv__control_free(e->control); /* until now it has told others that the engine closes */
     e->control = NULL;
     return handed + still_running(e);
 }
@@ -505,7 +508,7 @@ void rv_engine_free(rv_engine *e)
 {
     if (e == NULL)
         return;
-    (void)rv_engine_close(e); /* what still runs is waited for below */
+    (void)rv_engine_close(e); /* engine_destroy() waits for what is still running */
     engine_destroy(e);
 }
 

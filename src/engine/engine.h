@@ -311,6 +311,9 @@ struct rv__membership {
         uint64_t claimed, taken_over, handed_over, refused; /* runs; metrics.c says what each is */
         uint64_t fenced;                                    /* times */
     } counted;
+    char workers[RV__STORE_ADDRESS_SIZE]; /* where workers reach this engine; "": it does not say */
+    struct rv__buf peers; /* the members that workers can reach, as ours were told */
+    int64_t peers_of;     /* which of them this engine was then */
     pthread_mutex_t lock; /* of this handle, for requests to other members: */
     struct rv__store *asker;
     struct rv__store *office_store; /* of the thread that answers other members: */
@@ -516,7 +519,9 @@ void rv__workers_drain(rv_engine *engine); /* the loop has ended: drop messages 
 /* Node hosts are workers to the engine (scripts.c). */
 extern const struct rv__script_owner rv__script_owner; /* without the engine itself */
 
-void rv__workers_tick(rv_engine *engine);   /* computes the classes again, if needed */
+void rv__workers_tick(rv_engine *engine); /* computes the classes again, if needed */
+/* All runs are forgotten, and the workers are still connected: only what they still work on is taken. */
+void rv__workers_recount(rv_engine *engine);
 void rv__workers_forget(rv_engine *engine); /* after a simulated crash */
 /* The class of workers that runs this node's function; -1: none. */
 int rv__workers_class(const rv_engine *engine, const struct rv__function *function,
@@ -531,6 +536,8 @@ struct rv__session *rv__workers_session(const rv_engine *engine, uint32_t ticket
 struct rv__session *rv__workers_validator(const rv_engine *engine, const char *version);
 uint64_t rv__workers_module(const rv_engine *engine, uint32_t ticket);  /* hash of its code */
 void rv__workers_count(rv_engine *engine, uint32_t ticket, int change); /* places of it in use */
+/* Work of a run that was forgotten has ended. */
+void rv__workers_free_place(rv_engine *engine, const struct rv__attempt *a);
 void rv__function_done(struct rv__function *function); /* frees its workers' offers */
 /* Also for test kits: add a worker with so many credits (returns its ticket; 0: too many workers, or no memory), change
  * its offers and credits, mark it disconnected, remove it. */

@@ -1,13 +1,13 @@
-/* executors.c: who does the work of an engine: an executor for each lane that has places. */
+/* executors.c: the executors of an engine: one for each lane that has places. */
 #include "base/alloc.h"
 #include "engine/engine.h"
 
 enum {
-    EVAL_CREDITS = 256, /* evaluations begun and not done: their processes do them quickly */
-    IO_CREDITS = RV__IO_PROCESSES, /* commands at once */
+    EVAL_CREDITS = 256,            /* evaluations in progress: they are quick */
+    IO_CREDITS = RV__IO_PROCESSES, /* commands in progress */
 };
 
-/* Names are in the answers of rv_why. */
+/* The names appear in the answers of rv_why. */
 static const struct rv__executor heads[LANES] = {
     [LANE_FUNCTION] = { .name = "thread", .limit = "workers", .credit = "a free worker" },
     [LANE_HOST] = { .name = "host", .limit = "hosts", .credit = "a free host process" },
@@ -61,6 +61,6 @@ void rv__places_reset(rv_engine *e)
 {
     for (int lane = 0; lane < LANES; lane++)
         e->lanes[lane].taken = (int64_t)(e->lanes[lane].starting_count = 0);
-    rv__workers_forget(e);
+    rv__workers_recount(e);
     rv__limits_reset(e);
 }

@@ -1,9 +1,9 @@
 /* guest.c: runs that other processes handed over, on the loop's side.
  *
  * A second `rival exec` on a store does not write to it: it hands its run to the process that does, with its
- * files and its environment, and follows it (answer.c takes it in, attach.c is the other end). Such a run is a
- * *guest*. It has a registry of its own, so that two versions of one workflow do not meet, and it is driven as
- * long as somebody follows it:
+ * files and its environment, and follows it (answer.c accepts it, attach.c is the other side). Such a run is a
+ * *guest*. It has a registry of its own, so that two versions of one workflow do not conflict, and it is driven as
+ * long as another process follows it:
  *
  *              handed over            handed back, or nobody follows       nothing of it is in flight
  *     (none) ───────────────▶ HERE ──────────────────────────────▶ LEAVING ─────────────────────────▶ PARKED
@@ -11,9 +11,9 @@
  *                              └──────────────────────────── handed over again ─────────────────────────┘
  *
  *   HERE     it is driven, and stays in memory: an engine for one run looks for no other in the store
- *   LEAVING  nothing new is begun; what is in flight has a while to end, is then told to, and at last handed
- *            back: the next process attempts it again. So Ctrl-C means to a guest what it means to any run
- *   PARKED   it is out of memory. Calls about it are answered, but nothing of it is begun here */
+ *   LEAVING  nothing new begins; work in flight gets some time to end, is then cancelled, and finally handed back:
+ *            the next process attempts it again. So Ctrl-C has the same effect on a guest as on any run
+ *   PARKED   it is not in memory. Calls about it are answered, but nothing of it begins here */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>

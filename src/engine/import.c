@@ -1,7 +1,7 @@
-/* import.c: a run comes from a file into the store, whole or not at all, and goes on there.
+/* import.c: imports a run from a file into the store, completely or not at all; it then continues here.
  *
- * It is done at the writing desk, so what other runs write waits meanwhile. Therefore nobody else is waited
- * for: what comes from a function or a pipe is put into a file first. */
+ * The import runs at the writing desk, and other runs cannot be written meanwhile. So it must not wait for anybody:
+ * what comes from a function or a pipe is copied into a file first. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static int take(struct rv__call *call)
     return rv__store_import(e->store, run, rv__import_next, im, &call->err);
 }
 
-/* On the loop's thread: it is in the store, and wanted when its row says so. */
+/* On the loop's thread: the run is in the store; load it when its row says so. */
 static int taken(struct rv__call *call)
 {
     struct rv__import *im = call->arg;
@@ -43,7 +43,7 @@ static int taken(struct rv__call *call)
     return RV_OK;
 }
 
-/* From who has it to a file without a name. */
+/* Copy it into a file without a name. */
 static int spool(const rv_import_opts *opts, struct rv__outfile *out, rv_error *err)
 {
     char piece[READ_PIECE];
@@ -73,7 +73,7 @@ static int import_from(rv_engine *e, int file, const char *name, rv_run_info *re
     return rc;
 }
 
-/* A pipe by its name: nobody knows when more of it comes. */
+/* A named pipe may block at any time. */
 static long read_pipe(void *arg, char *into, size_t room)
 {
     ssize_t n;

@@ -1,5 +1,5 @@
-/* keeps.c: the public calls that copy what is in the store to a file: each with a reader of its own, for
- * they take long. On the caller's thread; the loop takes no part in them. */
+/* keeps.c: the public calls that copy data of the store to a file. They take long, so each has a reader of its own
+ * and runs on the caller's thread, without the loop. */
 #include "base/error.h"
 #include "engine/engine.h"
 #include "keep/keep.h"

@@ -1,4 +1,4 @@
-/* kit.c: engines for tests: skipped time, replaced steps, deaths on command (SPEC: testing kit). */
+/* kit.c: engines for tests: virtual time, replaced steps, crashes on command (SPEC: testing kit). */
 #include "engine/kit.h"
 
 #include <string.h>
@@ -10,17 +10,16 @@
 #include "engine/member.h"
 #include "read/read.h"
 
-#define START_MS \
-    INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any time will do, as long as it stays */
+#define START_MS INT64_C(1767225600000) /* 2026-01-01T00:00:00Z: any fixed time will do */
 
 enum {
     HOSTS = 4,       /* credits of the executor of hosts */
-    OFFICE_MS = 500, /* as member.c looks without being called */
+    OFFICE_MS = 500, /* as often as member.c looks without being called */
 };
 
 /* --------------------------------------------------------------------------------- desks --- */
 
-/* The fate of the next commit. */
+/* Choose at random how the next commit ends. */
 static void roll(struct rv__kit *kit)
 {
     if (kit->other != NULL) {
@@ -41,8 +40,9 @@ static bool was_refused(const struct rv__batch *b, const struct rv__run *run)
     return false;
 }
 
-/* The commit failed: did the process die in it? Died after it: whoever asked for something in it is answered
- * first, as by a process that died a moment later. Died before it: they ask again, of the next life. */
+/* The commit failed: check whether the simulated process died in it. If it died after the commit, its calls are
+ * answered first, as by a process that died a moment later. If it died before, the calls are made again in the next
+ * life. */
 static void look_if_dead(rv_engine *e, const struct rv__job *job)
 {
     struct rv__kit *kit = e->kit;
@@ -105,10 +105,10 @@ static void desk_drop_all(struct rv__hand_desk *desk)
 
 static void desk_free(struct rv__desk *self)
 {
-    desk_drop_all((struct rv__hand_desk *)self); /* the desk itself is the kit's */
+    desk_drop_all((struct rv__hand_desk *)self); /* the desk itself belongs to the kit */
 }
 
-/* The first job that lies there. A job that is to be run again stays the first. */
+/* Run the first job at the desk. A job that must run again stays the first. */
 static bool desk_run(struct rv__hand_desk *desk)
 {
     struct rv__job *job = desk->first;
@@ -146,7 +146,7 @@ static int make_executor(rv_engine *e, const struct rv__executor *head, struct r
     return rv__manual_executor(e->kit->hand, &own, ret, err);
 }
 
-/* That it has begun is said before its answer, however late. */
+/* Report that it has begun, before its answer. */
 static void say_begins(struct rv__attempt *a)
 {
     if (a->late_begins.at == 0)
@@ -165,7 +165,7 @@ static void begins(struct rv__attempt *a)
         rv__attempt_post_begins(a);
 }
 
-/* Its answer comes when the step says, which is when time has passed. */
+/* Deliver its answer at the time that the step says. */
 static void answer(struct rv__attempt *a)
 {
     struct rv__kit *kit = a->ctx.engine->kit;
@@ -187,7 +187,7 @@ static rv_step_fn instead(rv_engine *e, struct rv__str alias)
 
 static int open_store(rv_engine *e, const rv_engine_opts *opts, rv_error *err)
 {
-    (void)opts; /* it is the kit's disk, whatever they say */
+    (void)opts; /* always the kit's disk */
     return rv__kit_open_store(e, err);
 }
 
@@ -220,7 +220,7 @@ int rv__kit_open_store(rv_engine *e, rv_error *err)
     rv__store_close(e->loader);
     rv__store_close(e->reader);
     e->step_reader = e->loader = e->reader = NULL;
-    if (kit->other != NULL) { /* in memory the disk stays, and who follows it goes on */
+    if (kit->other != NULL) { /* a store in memory stays, and so do its followers */
         rv__reading_free(e->reading);
         e->reading = NULL;
     }
@@ -243,7 +243,7 @@ int rv__kit_open_store(rv_engine *e, rv_error *err)
     return rc;
 }
 
-/* What is on its way to the loop goes with the process, but for calls: their callers are elsewhere. */
+/* Letters to the loop are lost with the process, except for calls: their callers are not in that process. */
 static void forget_letters(rv_engine *e)
 {
     struct rv__queue_node *node = rv__queue_take(&e->inbox);
@@ -268,12 +268,13 @@ static void forget_all(rv_engine *e)
     desk_drop_all(&e->kit->writer);
     desk_drop_all(&e->kit->reader);
     while (rv__timers_pop_due(&e->kit->unsaid, INT64_MAX) != NULL)
-        ; /* nobody hears of it */
+        ; /* it is lost */
     while ((work = rv__manual_take(e->kit->hand)) != NULL)
         rv__attempt_drop((struct rv__attempt *)work);
     while ((late = rv__timers_pop_due(&e->kit->slow, INT64_MAX)) != NULL)
         rv__attempt_drop(RV__CONTAINER(late, struct rv__attempt, late_answer));
     rv__engine_forget_runs(e);
+    rv__workers_forget(e);
 }
 
 static void reopen(rv_engine *e)
@@ -282,7 +283,7 @@ static void reopen(rv_engine *e)
     e->kit->dead = false;
     forget_all(e);
     while (rv__kit_open_store(e, &err) < 0)
-        ; /* only memory can be short: a kit's disk opens */
+        ; /* fails only without memory: the disk of a kit always opens */
     rv__recover(e);
 }
 
@@ -311,7 +312,7 @@ static int64_t sooner_ns(int64_t until_ns, const struct rv__timers *timers)
     return late != NULL && late->due * 1000000 < until_ns ? late->due * 1000000 : until_ns;
 }
 
-/* What the thread that answers others would do. */
+/* Do what the thread does that answers other members. */
 static void serve(rv_engine *e)
 {
     struct rv__kit *kit = e->kit;
@@ -320,7 +321,7 @@ static void serve(rv_engine *e)
         return;
     kit->serves = true;
     kit->office_ms = rv__mono_ms(e->clock) + OFFICE_MS;
-    (void)rv__member_serve(e); /* the store does not answer: it looks again */
+    (void)rv__member_serve(e); /* if the store does not answer, it is tried again */
     kit->serves = false;
 }
 
@@ -330,7 +331,7 @@ static int64_t sooner_office_ns(const rv_engine *e, int64_t until_ns)
     return e->member.on && !e->kit->serves && at_ns < until_ns ? at_ns : until_ns;
 }
 
-/* A turn, and the death it may end in. Returns the monotonic ns at which something is due. */
+/* Run a turn, which may end in a crash. Returns the monotonic ns at which something is due. */
 static int64_t turn(rv_engine *e)
 {
     post_slow(e);
@@ -355,7 +356,7 @@ static bool happens(struct rv__kit *kit, unsigned one_in)
     return one_in > 0 && rv__random_below(&kit->random, one_in) == 0;
 }
 
-/* Something of what lies there, by chance. */
+/* Choose one of the pieces of work at random. */
 static bool pick_work(rv_engine *e)
 {
     static const rv_error died = { .code = RV_EFAILED, .message = "the host process died" };
@@ -368,7 +369,7 @@ static bool pick_work(rv_engine *e)
     return rv__manual_run(kit->hand, &kit->random);
 }
 
-/* What it says is fetched as soon as from a step on a thread. */
+/* Run it, and take its answer and its log as soon as those of a step on a thread. */
 static bool run_work(rv_engine *e)
 {
     if (!pick_work(e))
@@ -379,7 +380,7 @@ static bool run_work(rv_engine *e)
     return true;
 }
 
-/* One of the things that could happen without time passing, by chance. */
+/* Do one of the things that can happen without time passing, chosen at random. */
 static bool run_something(rv_engine *e, bool steps)
 {
     struct rv__kit *kit = e->kit;
@@ -390,8 +391,8 @@ static bool run_something(rv_engine *e, bool steps)
     }
 }
 
-/* Is there something that could be done now? */
-static bool lies(const struct rv__kit *kit, bool steps)
+/* Whether something can be done now. */
+static bool can_act(const struct rv__kit *kit, bool steps)
 {
     return kit->writer.first != NULL || kit->reader.first != NULL ||
            (steps && rv__manual_lies(kit->hand));
@@ -407,13 +408,13 @@ void rv__kit_drive(rv_engine *e, const bool *done, rv_cancel *by, int64_t until_
         if (next_ns == 0 || rv__queue_wait(&e->inbox, 0))
             continue;
         if (until_ms == INT64_MIN) {
-            if (!run_something(e, false)) /* memory is short, or the store refuses: again, later */
+            if (!run_something(e, false)) /* no memory, or the store refuses: again later */
                 rv__virtual_clock_advance(&kit->clock, 1);
             continue;
         }
         int64_t now_ns = rv__mono_ns(e->clock);
         bool in_time = until_ms == INT64_MAX || now_ns < until_ms * 1000000;
-        if (lies(kit, true) && in_time && happens(kit, kit->late_one_in)) {
+        if (can_act(kit, true) && in_time && happens(kit, kit->late_one_in)) {
             rv__virtual_clock_advance(&kit->clock, 1 + (int64_t)rv__random_below(&kit->random, 20));
             continue;
         }
@@ -436,10 +437,10 @@ bool rv__kit_once(rv_engine *e, bool steps, int64_t *ret_ns)
         more = *ret_ns == 0 || rv__queue_wait(&e->inbox, 0);
         did |= more;
     } while (more);
-    return did || lies(e->kit, steps);
+    return did || can_act(e->kit, steps);
 }
 
-/* Until all that was decided is on disk and acted upon, or it is dead. */
+/* Run turns until everything decided is on disk and acted upon, or the process has died. */
 static void settle(rv_engine *e)
 {
     while (!e->kit->dead)
@@ -448,12 +449,12 @@ static void settle(rv_engine *e)
             return;
 }
 
-/* As rv__engine_main() ends, and rv_engine_new() begins. */
+/* Close as rv__engine_main() does, and open as rv_engine_new() does. */
 void rv__kit_restart(rv_engine *e, int64_t grace_ms)
 {
     rv_cancel *closing = rv_cancel_new(NULL);
     if (closing == NULL)
-        return; /* no memory: another time */
+        return; /* no memory: it can be tried again */
     e->grace_ms = grace_ms;
     rv__engine_begin_close(e);
     int64_t until_ms = rv__mono_ms(e->clock) + grace_ms;
@@ -519,7 +520,7 @@ int rv__kit_open(const rv_test_opts *opts, struct rv__kit_disk *other, rv_engine
     if (kit == NULL)
         return rv__nomem(err);
     rv__virtual_clock_init(&kit->clock, opts->start_ms ? opts->start_ms : START_MS);
-    kit->clock.mono_ns = 1000000; /* a turn that ends in 0 has more to do */
+    kit->clock.mono_ns = 1000000; /* not 0: a turn that returns 0 has more to do */
     rv__sim_store_init(&kit->disk);
     rv__random_init(&kit->random, opts->seed);
     rv__timers_init(&kit->slow);

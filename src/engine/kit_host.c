@@ -3,10 +3,10 @@
  *   program ──call──▶ engine ──invoke──▶ program ──result──▶ engine ──result──▶ program
  *                                           └──call … result──┘ (a step may ask for something, too)
  *
- * The program listens on a Unix socket, and we come. One thing happens at a time: while a call is answered the program waits, and
- * while a function is asked for the engine does. So a seed does here what it does in C. The methods of the control socket
- * are there (answer.c), and those of the kit: open, register, replace, advance, now, crash. An `invoke` has the whole `context`
- * in it: tests have small ones. */
+ * The program listens on a Unix socket, and we connect to it. One thing happens at a time: during a call the program
+ * waits, and while the program runs a function the engine waits. So a seed has the same effect here as in C. There are
+ * the methods of the control socket (answer.c) and those of the kit: open, register, replace, advance, now, crash. An
+ * `invoke` contains the whole `context`, since tests have small ones. */
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,15 +27,16 @@ struct rv__kit_host {
     rv_engine *engine; /* NULL until it is opened */
     int fd;
     struct rv__frames frames;
-    uint64_t asked;     /* functions, by now; */
-    unsigned asking;    /* and of them those that have not ended: within each other */
-    atomic_int waiters; /* calls that wait within each other */
+    uint64_t asked;     /* functions that were called so far; */
+    unsigned asking;    /* calls that have not returned: each is inside the one before */
+    atomic_int waiters; /* waits inside one another */
     rv_cancel *gone;
 };
 
-enum { WAITERS_MOST = 100 }; /* within each other: each takes a stack */
+enum { WAITERS_MOST = 100 }; /* waits inside one another: each uses some stack */
 
-/* The next frame, its text copied to `text`: more is read while it is being answered. The process ends with its program. */
+/* Read the next frame into `text`: a copy, since more is read while it is being answered. If the program ends, so
+ * does this process. */
 static struct rv__frame next_frame(struct rv__kit_host *host, struct rv__buf *text)
 {
     struct rv__frame frame;
@@ -50,7 +51,7 @@ static struct rv__frame next_frame(struct rv__kit_host *host, struct rv__buf *te
     if (rc > 0)
         rv__buf_str(text, frame.json);
     if (rc < 0 || text->rc < 0)
-        _exit(1); /* no frame, or no memory: the program hears that we have gone */
+        _exit(1); /* no frame or no memory: the program sees that the connection ends */
     frame.json = rv__buf_view(text);
     return frame;
 }
@@ -66,7 +67,7 @@ static void answer(struct rv__kit_host *host, const struct rv__frame *frame);
 
 /* ------------------------------------------------------------------------------ functions --- */
 
-/* Hear what is said about the function that was asked for, and answer calls, until it has ended. */
+/* Take frames about the function that was called, and answer calls, until the function has ended. */
 static int hear(struct rv__kit_host *host, rv_ctx *ctx, const char *id)
 {
     static int (*const says[FRAME_TYPES])(struct rv_ctx *, const struct rv__frame *, rv_error *) = {
@@ -211,7 +212,7 @@ static int register_all(struct rv__kit_host *host, const struct rv__frame *call,
     return rc;
 }
 
-/* {alias, on}: a function of the program instead of this step; or no longer. */
+/* {alias, on}: replace this step by a function of the program, or end that. */
 static int replace(struct rv__kit_host *host, const struct rv__frame *call, struct rv__buf *out,
                    rv_error *err)
 {
@@ -265,7 +266,7 @@ static const struct method {
     const char *name;
     int (*answer)(struct rv__kit_host *host, const struct rv__frame *call, struct rv__buf *out,
                   rv_error *err);
-    bool within; /* also while a function is asked for */
+    bool within; /* also allowed while a function is being called */
 } methods[] = {
     { "open", open_engine, false }, { "register", register_all, true },
     { "replace", replace, true },   { "advance", advance, true },
@@ -283,7 +284,7 @@ static int answer_own(struct rv__kit_host *host, const struct method *method,
     return method->answer(host, call, out, err);
 }
 
-/* A call: of the kit, or what a control socket knows. */
+/* Answer a call of the kit, or one that a control socket offers. */
 static void answer(struct rv__kit_host *host, const struct rv__frame *call)
 {
     enum { ID, METHOD, KEYS };
@@ -291,7 +292,7 @@ static void answer(struct rv__kit_host *host, const struct rv__frame *call)
     struct rv__buf out;
     rv_error err = { .code = 0 };
     rv__frame_members(call, (const char *[]){ "id", "method" }, has, KEYS);
-    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the frame's own limit */
+    rv__buf_init(&out, SIZE_MAX / 8); /* bounded by the limit of a frame */
     const struct method *method = NULL;
     for (size_t i = 0; i < sizeof methods / sizeof *methods && !rv__str_none(has[METHOD]); i++)
         if (rv__json_string_is(has[METHOD], rv__str(methods[i].name)))

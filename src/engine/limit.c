@@ -1,5 +1,5 @@
-/* limit.c: how much room a named limit has. A window, and no leaking bucket: of that, up to twice the limit fits into a
- * minute, the whole of it at once and then what leaks out. */
+/* limit.c: how much of a named limit is left. It is a sliding window and not a leaky bucket, which would let up to
+ * twice the limit pass in a minute. */
 #include "engine/limit.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ static void window_add(struct rv__window *w, int64_t amount, int64_t now_ms)
     w->sum += amount;
 }
 
-/* The time at which no more than `most` is left in it. 0: that is so now. */
+/* When the window will contain no more than `most`. 0: now. */
 static int64_t window_below_ms(struct rv__window *w, int64_t most, int64_t now_ms)
 {
     window_move(w, now_ms / 1000);
@@ -45,7 +45,7 @@ static int64_t most_of(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* One place alone may always be taken: it may need more than the whole limit. */
+/* The first request always passes, even if it needs more than the whole limit. */
 static int64_t amount_free_ms(struct rv__limit *l, int64_t now_ms)
 {
     int64_t one = l->average > 0 ? l->average : RV__LIMIT_GUESS;

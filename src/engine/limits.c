@@ -1,4 +1,4 @@
-/* limits.c: the named limits of an engine, and which of them work needs. */
+/* limits.c: the named limits of an engine, and which limits a piece of work needs. */
 #include <stdio.h>
 #include <string.h>
 

@@ -215,10 +215,10 @@ static void hear_end(struct rv__str json, const struct rv__heard *h, rv__lifecyc
 {
     struct rv__str next = member(json, "next");
     bool settled = is(next, "done") || is(next, "final");
-    bool exhausted = is(next, "errored") || is(next, "suspend");
-    if (settled || exhausted)
+    bool failed = is(next, "errored") || is(next, "suspend");
+    if (settled || failed)
         told(arg, LIFE_STATE_COMPLETED, h);
-    if (exhausted)
+    if (failed && member(json, "drained").len == 0)
         told(arg, LIFE_EXHAUSTED, h);
     if (is(next, "redirect"))
         told(arg, LIFE_REDIRECT, h);
@@ -324,32 +324,36 @@ static void tell_suspensions(const rv_run_state *run, rv__lifecycle_fn *told, vo
 }
 
 /* A list may not have all of them. */
-static void tell_run(rv_engine *e, const rv_run_state *listed, rv__lifecycle_fn *told, void *arg)
+static int tell_run(rv_engine *e, const rv_run_state *listed, rv__lifecycle_fn *told, void *arg)
 {
     rv_run_state *whole = NULL;
     bool some = *listed->suspensions == '[' &&
                 rv__json_count(rv__str(listed->suspensions)) >= RV_LIST_SUSPENSIONS;
-    if (some && rv_state(e, listed->run_id, &whole, NULL) < 0)
-        return; /* it is gone, or the engine closes */
-    tell_suspensions(whole != NULL ? whole : listed, told, arg);
+    int rc = some ? rv_state(e, listed->run_id, &whole, NULL) : RV_OK;
+    if (rc == RV_ENOMEM || rc == RV_ECLOSED)
+        return rc;
+    if (rc != RV_ENOTFOUND) /* if it is damaged, those of the list */
+        tell_suspensions(whole != NULL ? whole : listed, told, arg);
     rv_run_state_free(whole);
+    return RV_OK;
 }
 
-void rv__lifecycle_undecided(rv_engine *e, rv__lifecycle_fn *told, void *arg)
+int rv__lifecycle_undecided(rv_engine *e, rv__lifecycle_fn *told, void *arg)
 {
     char cursor[RV_RUN_ID_SIZE + 32] = "";
+    int rc;
     do {
         rv_run_list *list = NULL;
-        if (rv_list(e,
-                    RV_QUERY(.status = RV_SUSPENDED, .limit = PAGE,
-                             .cursor = cursor[0] != '\0' ? cursor : NULL),
-                    &list, NULL) < 0)
-            return; /* it closes, or cannot be read: the feed says so */
-        for (size_t i = 0; i < list->count; i++)
-            tell_run(e, &list->runs[i], told, arg);
-        snprintf(cursor, sizeof cursor, "%s", list->next);
+        rc = rv_list(e,
+                     RV_QUERY(.status = RV_SUSPENDED, .limit = PAGE,
+                              .cursor = cursor[0] != '\0' ? cursor : NULL),
+                     &list, NULL);
+        for (size_t i = 0; rc == RV_OK && i < list->count; i++)
+            rc = tell_run(e, &list->runs[i], told, arg);
+        snprintf(cursor, sizeof cursor, "%s", rc == RV_OK ? list->next : "");
         rv_run_list_free(list);
     } while (cursor[0] != '\0');
+    return rc;
 }
 
 /* ------------------------------------------------------------------------------- the thread --- */
@@ -413,7 +417,7 @@ static void *listen(void *arg)
     while (rc != RV_ECLOSED && is_needed(l)) {
         struct listener *fresh = take_recap(l);
         if (fresh != NULL) {
-            rv__lifecycle_undecided(l->engine, tell_those, &(struct telling){ l, fresh });
+            (void)rv__lifecycle_undecided(l->engine, tell_those, &(struct telling){ l, fresh });
             continue;
         }
         if (feed == NULL || rc == RV_ENOTFOUND) { /* retention was quicker: from here on */

@@ -16,16 +16,17 @@ typedef void rv__lifecycle_fn(void *arg, enum rv__lifecycle type, const struct r
 
 /* What an event of the feed means for listeners: nothing, one thing or several. */
 void rv__lifecycle_of_event(const rv_event *event, rv__lifecycle_fn *told, void *arg);
-/* All that somebody has to decide about now, as LIFE_SUSPEND, of runs that are in the store. */
-void rv__lifecycle_undecided(rv_engine *engine, rv__lifecycle_fn *told, void *arg);
+/* All that somebody has to decide about now, as LIFE_SUSPEND, of runs that are in the store. After an error (RV_ESTORE,
+ * RV_ENOMEM, RV_ECLOSED) some may not have been told. */
+int rv__lifecycle_undecided(rv_engine *engine, rv__lifecycle_fn *told, void *arg);
 /* {type, runId, workflow, at, path?, stage?, state?, attempt?, succeed?, attachmentId?, error?, to?} */
 void rv__lifecycle_json(struct rv__buf *out, enum rv__lifecycle type,
                         const struct rv__heard *heard);
 
-/* notify.c: listeners of manifests. Begin, if nobody has: a workflow that has some is known now, or was to an engine
- * before. Thread: the loop's, or that which opens the engine. Errors: RV_ENOMEM, RV_ESYS, RV_ESTORE. */
-int rv__notify_begin(rv_engine *engine, rv_error *err);
-/* Only if a process before this one has left something to be told. */
+/* notify.c: listeners of manifests. Tell those of this workflow from now on, unless another member does.
+ * Thread: the loop's, or that which opens the engine. Errors: RV_ENOMEM, RV_ESYS, RV_ESTORE. */
+int rv__notify_begin(rv_engine *engine, struct rv__str workflow, rv_error *err);
+/* Continue what processes before this one have left to be told. */
 int rv__notify_reopen(rv_engine *engine, rv_error *err);
 void rv__notify_close(
     rv_engine *engine); /* the feed has ended; what is under way has some seconds */

@@ -214,6 +214,7 @@ static void hand_over(struct load *l, struct rv__run *run)
     run->row_active = l->active;
     run->row_waiting = l->waiting;
     run->row_wake_ms = l->wake_ms;
+    run->row_handed = rv__member_is(run->engine);
     run->created_ms = l->created_ms;
     run->started_ms = l->started_ms;
     run->completed_ms = l->completed_ms;
@@ -611,6 +612,7 @@ struct scan {
     struct rv__buf names;
     uint64_t generation;           /* of the registry that they are of */
     bool seeks_share, asked_share; /* has it its share of runs? It has asked for some */
+    struct rv__buf peers;          /* the members that workers can reach; empty: not looked at */
     enum rv__store_orphan from[SCAN_PAGE];
     rv_error err;
 };
@@ -678,6 +680,8 @@ static int scan_claim(struct scan *scan, struct rv__store *store)
     int rc = scan->active && !RV__BUG(402) ? store->ops->expire(store, &ended, &scan->err) : RV_OK;
     if (rc == RV_OK)
         rc = store->ops->claim(store, &scan->claim, take_claimed, scan, &scan->err);
+    if (rc == RV_OK && scan->active && scan->engine->kit == NULL)
+        rc = rv__member_read_peers(store, &scan->peers, &scan->err);
     if (rc == RV_OK && scan->seeks_share)
         rc = rv__member_seek_share(store, &scan->claim, &scan->asked_share, &scan->err);
     scan->more = scan->count >= scan->claim.limit;
@@ -702,6 +706,7 @@ static int64_t run_scan(struct rv__job *job)
 static void scan_free(struct scan *scan)
 {
     rv__buf_done(&scan->names);
+    rv__buf_done(&scan->peers);
     rv__free((void *)scan->claim.workflows); /* and functions */
     rv__free(scan);
 }
@@ -813,6 +818,7 @@ static void scan_landed(rv_engine *e, struct rv__job *job)
         e->member.seeks_own &= !claim->own || claim->given || scan->more;
         e->member.seeks_gifts &= !claim->given || scan->more;
         rv__member_shared(e, scan->asked_share);
+        rv__member_tell_peers(e, &scan->peers);
         e->member.anew &= !claim->anew || scan->more || changed;
     } else if (scan->active) {
         load->active_after = scan->after;
@@ -863,6 +869,7 @@ static void give_scan(rv_engine *e)
     if (!scan->active)
         scan->place = load->due_place;
     rv__buf_init(&scan->names, SIZE_MAX / 8); /* bounded by what is registered */
+    rv__buf_init(&scan->peers, RV__FRAME_MAX);
     if (rv__member_is(e) && fill_claim(e, scan) < 0) {
         scan_free(scan);
         load->retry_ms = rv__mono_ms(e->clock) + RETRY_MS;

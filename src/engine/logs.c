@@ -1,5 +1,5 @@
-/* logs.c: what attempts say in their logs, on its way to the store. Lines are taken from attempts in flight now
- * and then, and at their end, and lie in their run until its next commit. */
+/* logs.c: log lines on their way to the store. They are taken from attempts from time to time, and at their end, and
+ * are kept with their run until its next commit. */
 #include <stdio.h>
 
 #include "base/bugs.h"
@@ -41,7 +41,7 @@ static int keep_line(struct rv__run *run, const struct speaker *speaker,
     return RV_OK;
 }
 
-/* Its lines, oldest first, behind those there was no memory for. */
+/* Its lines, oldest first, after those that there was no memory for before. */
 static void take_lines(struct rv__attempt *attempt)
 {
     struct rv__log_line *newest = atomic_exchange_explicit(&attempt->ctx.logs, NULL,
@@ -90,14 +90,14 @@ void rv__attempt_forget_stream(struct rv__attempt *attempt)
     rv__buf_char(&run->answered, '\0');
     if (path.rc == RV_OK && run->answered.rc == RV_OK) {
         run->answered_count++;
-    } else { /* no memory: they stay, and nobody minds */
+    } else { /* no memory: they stay for the next time */
         rv__buf_cut(&run->answered, before);
         run->answered.rc = RV_OK;
     }
     rv__buf_done(&path);
 }
 
-/* Its step may still run: nothing of it is touched but the lines. */
+/* Its step may still run: only the lines are touched. */
 int rv__attempt_keep_logs(struct rv__attempt *attempt, bool ended)
 {
     struct rv_ctx *ctx = &attempt->ctx;

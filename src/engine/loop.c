@@ -1,16 +1,16 @@
-/* loop.c: the turn: take what came and what is due, decide, make it durable, and only then act.
+/* loop.c: the turn: take letters and due timers, decide, commit, and only then act.
  *
  *   letters ──┐                                                      ┌──▶ work begins
  *   landed  ──┼─▶ messages to runs ─▶ pump, grant ─▶ commit ─ ─ ─▶ act ──▶ timers, answers, feed
  *   due     ──┘        (deciding)                  (committing)  (acting)
  *
- * What is due is looked at in every turn, whatever else is under way: a timer of a run that is deciding or
- * idle is in the next batch; one of a run that is committing waits in its mail and is in the batch after
- * that. So a due timer is taken within two commits. One place answers when the next thing is due: next_due().
+ * Due timers are handled in every turn. The timer of a run that is deciding or idle is in the next batch; that of a
+ * run that is committing waits in its mail and is in the batch after that. So a due timer is taken within two
+ * commits. next_due() alone says when the next thing is due.
  *
- * Under load the disk does not wait for the loop: the next batch lies at the desk when one lands, or leaves
- * before that one is acted for. Before a batch leaves, its runs are pumped and free places are given: the
- * result of a step and the start of the next are one journal row. Work is begun and callers are woken last. */
+ * Under load the disk does not wait for the loop: the next batch waits at the desk when one lands, or leaves before
+ * the effects of that one are performed. Before a batch leaves, its runs are pumped and free places are granted, so the
+ * result of a step and the start of the next are one journal row. Starting work and waking callers comes last. */
 #include <assert.h>
 #include <string.h>
 
@@ -25,13 +25,13 @@
 #include "read/read.h"
 
 enum {
-    TIMERS_A_TURN = 4096,  /* that fall due at once: the rest at the next turn */
-    RETRY_MEMORY_MS = 10,  /* somebody may give some back */
-    FAILING_LOOK_MS = 100, /* while the store refuses: who looks is told what is on disk */
-    /* A quick step's answer comes within this: the loop looks out for it before it sleeps. Falling asleep and
-     * being woken costs 20 to 30 us, twice for each step of a run that is alone. */
+    TIMERS_A_TURN = 4096,  /* due timers that one turn takes */
+    RETRY_MEMORY_MS = 10,  /* until memory may be free again */
+    FAILING_LOOK_MS = 100, /* while commits fail: answer readers from disk this often */
+    /* The answer of a quick step comes within this time: the loop polls for it before it sleeps. To sleep and be woken
+     * costs 20 to 30 us, twice for each step of a run that is alone. */
     WATCH_NS = 50000,
-    SOON_NS = 2 * WATCH_NS, /* it came so soon: the next one may, too */
+    SOON_NS = 2 * WATCH_NS, /* if a letter came so soon, the next one may, too */
 };
 
 int rv__engine_post(rv_engine *e, struct rv__letter *letter)
@@ -49,7 +49,7 @@ void rv__write_job(rv_engine *e, struct rv__job *job)
     e->writing++;
     if (desk->give(desk, job) == RV_OK)
         return;
-    int64_t again_ms; /* no thread is to be had: the loop waits for the disk, then */
+    int64_t again_ms; /* without a disk thread the loop itself waits for the disk */
     while ((again_ms = desk->now(desk, job)) > 0)
         rv__clock_sleep_ms(again_ms);
     e->writing--;
@@ -141,7 +141,7 @@ static void take_due(rv_engine *e)
         touch_all(e);
     fire(e, &e->timeouts, rv__mono_ms(e->clock));
     fire(e, &e->waits,
-         e->now_ms - (RV__BUG(47) ? 1000 : 0)); /* by the time that the facts will have */
+         e->now_ms - (RV__BUG(47) ? 1000 : 0)); /* with the time that the facts will have */
     rv__member_tick(e);
     if (!e->member.fenced)
         rv__load_tick(e);
@@ -163,7 +163,7 @@ int64_t rv__engine_own_due(rv_engine *e)
         return mono_ns + RETRY_MEMORY_MS * INT64_C(1000000);
     if (rv__calls_may_return(e))
         return 0;
-    if (e->commit.gone) /* whoever comes is refused; nothing else is to be done */
+    if (e->commit.gone) /* the store is gone: calls are refused, nothing else happens */
         return e->closed ? e->close_by_ns : RV__NEVER;
     if (((e->deciding != NULL && e->commit.away == 0) || rv__may_grant(e)) && !e->member.fenced)
         return 0;
@@ -189,10 +189,10 @@ int64_t rv__engine_own_due(rv_engine *e)
         until_ns = sooner(until_ns, e->close_by_ns);
     if (e->tell_by_ns != 0)
         until_ns = sooner(until_ns, e->tell_by_ns);
-    return until_ns > 0 ? until_ns : 1; /* 0 means something else */
+    return until_ns > 0 ? until_ns : 1; /* 0 means "at once" */
 }
 
-/* When is there something to do, if nothing comes? Monotonic ns; 0: at once. */
+/* When is the next thing due, if no letter comes? Monotonic ns; 0: at once. */
 static int64_t next_due(rv_engine *e)
 {
     int64_t until_ns = rv__engine_own_due(e);
@@ -204,7 +204,8 @@ static int64_t next_due(rv_engine *e)
 static void pump(rv_engine *e, int64_t now_ms)
 {
     for (struct rv__run *run = e->deciding; run != NULL; run = run->next_in) {
-        (void)rv__flow_pump(run->cell, now_ms, &run->facts, NULL); /* more: in the next turn */
+        (void)rv__flow_pump(run->cell, now_ms, &run->facts,
+                            NULL); /* if there is more to do, the next turn does it */
         rv__run_queue_wants(run);
     }
 }
@@ -237,32 +238,30 @@ int64_t rv__engine_turn(rv_engine *e)
     if (!e->read_only && !e->commit.gone && !e->member.fenced) {
         rv__engine_decide(e);
         rv__start_all(e);
-        rv__guests_tick(e); /* what has landed just now may have been the last of one */
+        rv__guests_tick(e); /* a guest may have waited for what was just committed */
     }
     rv__calls_wake(e);
     return next_due(e);
 }
 
-/* What runs is told to end: nobody will record what comes of it. */
+/* Cancel the work in flight: its outcome will not be recorded. */
 void rv__engine_gone(rv_engine *e)
 {
     rv_health health;
     e->commit.gone = true;
-    (void)rv_engine_health(e, &health, NULL); /* there is an engine */
+    (void)rv_engine_health(e, &health, NULL); /* cannot fail: there is an engine */
     rv__calls_refuse(e, &health.why);
     rv_cancel_fire(e->closing, RV_EGONE, health.why.message);
 }
 
-/* Is one piece of work all that this engine waits for? With more of them the processors have better things
- * to do than to watch. */
+/* Is only one piece of work in flight? With more, the processors are needed for the work, not for polling. */
 static bool waits_for_one(const rv_engine *e)
 {
     return e->several_cpus && e->in_flight != NULL && e->in_flight->all_next == NULL &&
            e->writing == 0;
 }
 
-/* Until a letter comes, or until_ns. Where the last one came soon, the next one may, too: the loop watches for
- * it before it sleeps. */
+/* Wait until a letter comes, or until until_ns. If the last letter came soon, poll before sleeping. */
 static void wait_for_letters(rv_engine *e, int64_t until_ns, bool *soon)
 {
     int64_t from_ns = rv__mono_ns(e->clock);
@@ -277,14 +276,16 @@ static void run_loop(rv_engine *e)
     bool handed_back = false, soon = false;
     for (;;) {
         if (until_ns != 0)
-            wait_for_letters(e, until_ns, &soon); /* time or a letter: looked at either way */
+            wait_for_letters(
+                e, until_ns,
+                &soon); /* whether it was the time or a letter, the next turn looks at both */
         until_ns = rv__engine_turn(e);
         rv__engine_tell_close(e);
         bool late = e->closed && rv__mono_ns(e->clock) >= e->close_by_ns;
         if (e->closed && (e->commit.gone || e->member.fenced) && (late || e->in_flight == NULL) &&
             (e->commit.gone || e->writing == 0))
             return;
-        if (late && rv__commit_failing(e)) /* as after a crash, then */
+        if (late && rv__commit_failing(e)) /* continue as after a crash */
             return;
         if (!e->closed || e->deciding != NULL || e->writing > 0)
             continue;
@@ -302,7 +303,7 @@ void *rv__engine_main(void *arg)
 {
     rv_engine *e = arg;
     run_loop(e);
-    if (e->drains) { /* it is not closed yet, and nobody is there to take what comes */
+    if (e->drains) { /* it is not closed, but nobody takes letters any more */
         rv__queue_close(&e->inbox);
         rv__calls_close(e);
     }

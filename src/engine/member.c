@@ -1,10 +1,10 @@
-/* member.c: see member.h. Leases, joining anew, and what members ask of each other.
+/* member.c: see member.h. Leases, joining again, and requests between members.
  *
- * The lease is renewed by every commit, and by a job at the writing desk where there is none: who cannot write does
- * not hold on to its runs. Runs are claimed by the scans of load.c; here it is said when. Feeds follow what others
- * write by looking, ten times a second while somebody waits.
+ * Every commit renews the lease; without commits, a job at the writing desk does. So a member that cannot write loses
+ * its runs. Runs are claimed by the scans of load.c; this file decides when. Feeds poll for what other members write,
+ * ten times a second while somebody follows.
  *
- * Requests of others are answered by one thread, one after the other: each is a commit's time. */
+ * Requests of other members are answered by one thread, one after the other; each takes about as long as a commit. */
 #include "engine/member.h"
 
 #include <assert.h>
@@ -18,14 +18,14 @@
 #include "read/read.h"
 
 enum {
-    LOOK_MS = 1000,  /* for runs that may be claimed, and members that are no more */
-    FEED_MS = 100,   /* for what others wrote, while somebody follows */
+    LOOK_MS = 1000,  /* between looks for runs to claim, and for members that have ended */
+    FEED_MS = 100,   /* between looks for what others wrote, while somebody follows */
     RETRY_MS = 100,  /* after the store did not answer */
-    OFFICE_MS = 500, /* looks without being called */
+    OFFICE_MS = 500, /* between looks for requests, if no notification comes */
     ANSWER_LOOK_MS = 20,
     KEPT_MS = 500,    /* a run with a nearer timer is not given up */
-    FAIR_MS = 5000,   /* looks whether it has its share of the runs, and for late gifts */
-    GIFTS_MS = 3000,  /* after it asked: looks every time for runs that it was given */
+    FAIR_MS = 5000,   /* between checks of its share of the runs, and of runs given late */
+    GIFTS_MS = 3000,  /* for so long after it asked, each look also finds runs that were given */
     SHARE_MOST = 256, /* runs asked for at once */
 };
 
@@ -34,6 +34,7 @@ enum {
 struct duty {
     struct rv__job job; /* first */
     rv_engine *engine;
+    char workers[RV__STORE_ADDRESS_SIZE];
     int rc;
     rv_error err;
 };
@@ -47,7 +48,7 @@ static int64_t run_renew(struct rv__job *job)
 {
     struct duty *d = (struct duty *)job;
     struct rv__store *store = d->engine->store;
-    d->rc = store->ops->renew(store, NULL);
+    d->rc = store->ops->renew(store, d->workers, NULL);
     return 0;
 }
 
@@ -92,6 +93,7 @@ static bool give_member_job(rv_engine *e, int64_t (*run)(struct rv__job *job),
         return false; /* at the next tick */
     d->job = (struct rv__job){ .run = run, .landed = landed, .drop = drop_member_job };
     d->engine = e;
+    snprintf(d->workers, sizeof d->workers, "%s", e->member.workers);
     rv__write_job(e, &d->job);
     return true;
 }
@@ -102,13 +104,13 @@ void rv__member_fenced(rv_engine *e)
     e->member.fenced = true;
 }
 
-/* Nothing of the member that we were is under way any more. */
+/* Is nothing of our former membership still in progress? */
 static bool is_quiet(const rv_engine *e)
 {
     return e->writing == 0 && e->load.under_way == 0 && !e->load.scanning;
 }
 
-/* As after a death, but that callers are still there, and work is told to stop. */
+/* As after a crash, except that callers still wait, and work is cancelled. */
 static void begin_anew(rv_engine *e)
 {
     struct rv__membership *m = &e->member;
@@ -121,8 +123,8 @@ static void begin_anew(rv_engine *e)
     rv__engine_forget_runs(e);
     atomic_store(&m->id, e->store->ops->member(e->store));
     m->fenced = m->rejoined = m->seeks_own = m->seeks_gifts = false;
-    m->gifts_ms = 0; /* it has asked for nothing, as the one that it is now */
-    m->renew_ms = rv__mono_ms(e->clock) + m->lease_ms / 3;
+    m->gifts_ms = 0; /* the new membership has asked for nothing */
+    m->renew_ms = m->workers[0] != '\0' ? 0 : rv__mono_ms(e->clock) + m->lease_ms / 3;
     rv__recover(e);
 }
 
@@ -145,7 +147,7 @@ void rv__member_tick(rv_engine *e)
     }
     if (now_ms >= m->look_ms || m->generation != e->registry->generation) {
         e->load.more_active = true;
-        if (e->load.due_place.number == 0)
+        if (e->load.due_place.number == 0 && !RV__BUG(411))
             e->load.wake_ms = 1; /* others may have put runs to sleep */
         m->anew |= m->generation != e->registry->generation;
         m->generation = e->registry->generation;
@@ -169,14 +171,64 @@ int64_t rv__member_until_ns(const rv_engine *e, int64_t until_ns)
     int64_t at_ms = m->renew_ms < m->look_ms ? m->renew_ms : m->look_ms;
     if (rv__feed_followed(e->reading) && m->feed_ms < at_ms)
         at_ms = m->feed_ms;
-    if (m->fenced) /* what is under way ends with a letter */
+    if (m->fenced) /* what is in progress ends with a letter */
         at_ms = rv__mono_ms(e->clock) + RETRY_MS;
     return at_ms * 1000000 < until_ns ? at_ms * 1000000 : until_ns;
 }
 
+/* -------------------------------------------------------------------------------- workers --- */
+
+static int put_peer(void *arg, const struct rv__store_member *member)
+{
+    struct rv__buf *out = arg;
+    rv__buf_fmt(out, "%s{\"id\":%lld,\"workers\":", out->len > 1 ? "," : "", (long long)member->id);
+    rv__buf_json_str(out, member->workers);
+    rv__buf_char(out, '}');
+    return rv__buf_err(out, NULL);
+}
+
+int rv__member_read_peers(struct rv__store *aide, struct rv__buf *out, rv_error *err)
+{
+    rv__buf_char(out, '[');
+    int rc = aide->ops->members(aide, true, put_peer, out, err);
+    rv__buf_char(out, ']');
+    return rc < 0 ? rc : rv__buf_err(out, err);
+}
+
+void rv__member_tell_peers(rv_engine *e, struct rv__buf *peers)
+{
+    struct rv__membership *m = &e->member;
+    struct rv__str now = rv__buf_view(peers);
+    if (peers->len == 0 || e->services.workers == NULL ||
+        (m->peers_of == rv__member_id(e) && rv__str_eq(now, rv__buf_view(&m->peers))) ||
+        !rv__workers_members(e->services.workers, rv__member_id(e), now))
+        return; /* else with the next scan */
+    rv__buf_done(&m->peers);
+    m->peers = *peers;
+    m->peers_of = rv__member_id(e);
+    rv__buf_init(peers, RV__FRAME_MAX);
+}
+
+static int set_workers(struct rv__call *call)
+{
+    struct rv__membership *m = &call->engine->member;
+    snprintf(m->workers, sizeof m->workers, "%s", (const char *)call->arg);
+    m->renew_ms = 0; /* the others learn it now */
+    return RV_OK;
+}
+
+int rv__member_reached_at(rv_engine *e, const char *address, rv_error *err)
+{
+    char copy[RV__STORE_ADDRESS_SIZE];
+    if (!rv__member_is(e))
+        return RV_OK;
+    snprintf(copy, sizeof copy, "%s", address);
+    return rv__call_ask(e, set_workers, copy, err);
+}
+
 /* ------------------------------------------------------------------------------ giving up --- */
 
-/* Nothing of it is under way, and nothing comes to it within a moment. */
+/* The run has nothing in progress, and no timer that is due soon. */
 static bool is_free(struct rv__run *run)
 {
     const rv_engine *e = run->engine;
@@ -187,7 +239,7 @@ static bool is_free(struct rv__run *run)
     return wake_ms == 0 || wake_ms >= e->now_ms + KEPT_MS;
 }
 
-/* All that it wants is offered by nobody here. */
+/* Everything that the run waits for is offered by nobody here. */
 static bool is_stuck(const struct rv__run *run)
 {
     if (!rv__cell_wants(run->cell, LANE_NOBODY))
@@ -216,11 +268,11 @@ static void take_wanted(void *arg, const struct rv__wait *wait)
     struct wanted *wanted = arg;
     if (wait->kind != WAIT_PLACE || wait->lane != LANE_NOBODY)
         return;
-    struct rv__str name = wait->eval == EVAL_INPUT /* of which body, its node does not say */
-                              ? wait->name
-                              : rv__plan_ref_fn_name(wait->node, wait->eval, NULL);
+    struct rv__str name = wait->needs_file ? rv__str("")
+                          : RV__BUG(418)   ? rv__plan_ref_fn_name(wait->node, wait->eval, NULL)
+                                           : wait->name;
     if (rv__str_none(wanted->name))
-        wanted->name = name.len > 0 ? name : rv__str("");
+        wanted->name = name;
     else
         wanted->several |= !rv__str_eq(wanted->name, name);
 }
@@ -255,7 +307,7 @@ void rv__member_gave(struct rv__run *run)
 
 struct shares {
     int64_t self, members, total, mine;
-    int64_t most, richest; /* runs of who has most; who that is */
+    int64_t most, richest; /* the largest number of runs; the member that has them */
 };
 
 static int take_share(void *arg, const struct rv__store_member *member)
@@ -273,7 +325,7 @@ static int take_share(void *arg, const struct rv__store_member *member)
     return RV_OK;
 }
 
-/* A quarter less than the others, and two runs at least: small differences are not worth moving runs for. */
+/* Ask only if we have a quarter less than the others, and at least two runs less: moving runs has a cost. */
 static int64_t missing(const struct shares *s)
 {
     int64_t fair = s->members > 0 ? s->total / s->members : 0, n = fair - s->mine;
@@ -288,7 +340,7 @@ int rv__member_seek_share(struct rv__store *aide, const struct rv__store_claim *
     struct shares shares = { .self = claim->member };
     struct rv__buf request;
     uint64_t id;
-    int rc = aide->ops->members(aide, take_share, &shares, err);
+    int rc = aide->ops->members(aide, false, take_share, &shares, err);
     int64_t count = rc == RV_OK ? missing(&shares) : 0;
     if (count == 0)
         return rc;
@@ -305,7 +357,7 @@ int rv__member_seek_share(struct rv__store *aide, const struct rv__store_claim *
     rv__buf_char(&request, ']');
     rv__wire_end(&request, start);
     rc = rv__buf_err(&request, err);
-    if (rc == RV_OK) { /* the answer is not waited for: the runs come, or do not */
+    if (rc == RV_OK) { /* nobody waits for the answer: the runs come, or not */
         rc = aide->ops->ask(aide, shares.richest, rv__buf_view(&request), &id, err);
         *ret_asked = rc == RV_OK || rc == RV_ESTORE; /* it may have come there all the same */
     }
@@ -317,7 +369,7 @@ bool rv__member_wants_share(rv_engine *e)
 {
     struct rv__membership *m = &e->member;
     int64_t now_ms = rv__mono_ms(e->clock);
-    bool idle = true; /* who has work that waits wants no more of it */
+    bool idle = true; /* with waiting work of our own we need no more runs */
     for (int lane = LANE_NONE + 1; lane < LANE_WORKER && idle; lane++)
         idle = e->lanes[lane].first == NULL;
     for (size_t i = 0; i < e->workers.class_count && idle; i++)
@@ -328,7 +380,7 @@ bool rv__member_wants_share(rv_engine *e)
     return true;
 }
 
-/* How late a gift comes nobody knows: once it has asked, it looks for them as long as it is a member. */
+/* Runs may be given at any later time: once it has asked, it looks for them as long as it is a member. */
 void rv__member_shared(rv_engine *e, bool asked)
 {
     if (!asked)
@@ -354,7 +406,7 @@ static bool has_workflow(struct rv__str workflows, struct rv__str name)
     return false;
 }
 
-/* It waits for a place, with nothing under way: it can wait elsewhere as well. */
+/* The run only waits for a place: another member can take it. */
 static bool is_waiting(struct rv__run *run)
 {
     bool queued = false;
@@ -519,7 +571,7 @@ int rv__member_serve(rv_engine *e)
         answer_one(e, &asked->items[i]);
         rv__frames_done(&asked->items[i].frames);
     }
-    if (!e->around.threads) /* it was the caller of somebody */
+    if (!e->around.threads) /* with a kit, this thread is the caller's */
         atomic_store(&m->office_self, 0);
     rc = rc < 0 ? rc : (int)asked->count;
     rv__free(asked);
@@ -550,6 +602,7 @@ int rv__member_open(rv_engine *e, rv_error *err)
     m->on = true;
     m->fenced = m->renewing = m->rejoining = m->rejoined = m->seeks_own = m->seeks_gifts = false;
     m->gifts_ms = 0;
+    rv__buf_init(&m->peers, RV__FRAME_MAX);
     atomic_store(&m->id, store->ops->member(store));
     int rc = store->ops->aide(store, &e->loader, err);
     if (rc == RV_OK)
@@ -582,8 +635,9 @@ void rv__member_stop(rv_engine *e)
 
 void rv__member_part(rv_engine *e)
 {
-    if (e->member.on && !e->member.fenced && !e->commit.gone && !RV__BUG(409))
-        (void)e->store->ops->part(e->store, NULL); /* else its lease ends by itself */
+    bool desk_works = e->writing > 0; /* it uses the store: after a close with a store that fails */
+    if (e->member.on && !e->member.fenced && !e->commit.gone && !desk_works && !RV__BUG(409))
+        (void)e->store->ops->part(e->store, NULL); /* on failure its lease expires */
 }
 
 void rv__member_close(rv_engine *e)
@@ -594,5 +648,6 @@ void rv__member_close(rv_engine *e)
     rv__store_close(m->office_store);
     rv__store_close(m->asker);
     m->office_store = m->asker = NULL;
+    rv__buf_done(&m->peers);
     pthread_mutex_destroy(&m->lock);
 }

@@ -38,6 +38,14 @@ int64_t rv__member_until_ns(const rv_engine *engine, int64_t until_ns);
 /* Others have our runs: nothing of ours is written any more. All is forgotten, and we join anew. */
 void rv__member_fenced(rv_engine *engine);
 
+/* Where workers reach this engine ("tls://HOST:PORT"): other members tell it to theirs. Nothing, where it is no member.
+ * Thread: any but the loop's. */
+int rv__member_reached_at(rv_engine *engine, const char *address, rv_error *err);
+/* The members that workers can reach: [{id, workers}].   Thread: the reading desk's. */
+int rv__member_read_peers(struct rv__store *aide, struct rv__buf *out, rv_error *err);
+/* Tell them to the workers of this engine, if they have changed. May take the buffer's text. */
+void rv__member_tell_peers(rv_engine *engine, struct rv__buf *peers);
+
 /* The run is idle and on disk. Can nothing of it be done here, since what it wants next is offered by nobody here? Then
  * it is given up (run->gives): others may have it. */
 void rv__member_consider(struct rv__run *run);

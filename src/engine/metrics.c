@@ -1,8 +1,8 @@
-/* metrics.c: rv_metrics: the figures of an engine, as Prometheus reads them.
+/* metrics.c: rv_metrics: the metrics of an engine, in the format of Prometheus.
  *
- * The loop adds to plain numbers; a reading copies them on the loop and is written as text by whoever
- * asked. A step's numbers are found through its plan: an index beside each node, made when it is first
- * wanted. Names that come from workflows are bounded: beyond RV__METRIC_SERIES they are all "other". */
+ * The loop increments plain numbers; a call copies them on the loop, and the caller's thread writes the text. The
+ * numbers of a step are found through its plan, by an index for each node that is made on first use. The number of
+ * series is limited: beyond RV__METRIC_SERIES all names are "other". */
 #include "engine/metrics.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #include "engine/member.h"
 #include "read/read.h"
 
-/* Seconds: from a commit on a good disk to a step that takes its time. */
+/* Buckets in seconds: from a commit on a good disk to a long step. */
 static const struct {
     int64_t ns;
     const char *text;
@@ -108,6 +108,8 @@ void rv__metrics_attempt(rv_engine *e, const struct rv__attempt *a)
         return;
     struct rv__series *s = series_for(e->metrics, a->run->plan, ctx->view.node);
     int outcome = ctx->outcome == MSG_FAILED ? 1 : ctx->outcome == MSG_PARK ? 3 : ctx->skipped * 2;
+    if (ctx->outcome == MSG_NOTE) /* the next attempt continues it */
+        return;
     s->outcomes[outcome]++;
     observe(&s->duration, rv__mono_ns(e->clock) - a->begun_ns);
     observe(&s->queue, a->queued_ns);
@@ -137,7 +139,7 @@ static int copy_all(struct rv__call *call)
     m->places = e->lanes[LANE_FUNCTION].executor->credits;
     m->retained = e->retain.removed;
     m->member = e->member.counted;
-    pthread_mutex_lock(&e->commit.lock); /* never held while the store is at work */
+    pthread_mutex_lock(&e->commit.lock); /* never held during a commit */
     m->stats = e->commit.stats;
     pthread_mutex_unlock(&e->commit.lock);
     return RV_OK;
@@ -155,7 +157,7 @@ static void put_number(struct rv__buf *out, const char *name, const char *type, 
     rv__buf_fmt(out, "%s %llu\n", name, (unsigned long long)value);
 }
 
-/* A label's value: aliases and workflow names have nothing to be escaped in them. */
+/* A label's value: aliases and workflow names need no escapes. */
 static void put_histogram(struct rv__buf *out, const char *name, const char *labels,
                           const struct rv__histogram *h)
 {
@@ -250,7 +252,7 @@ static int put_count(void *arg, struct rv__str status, uint64_t runs)
     return RV_OK;
 }
 
-/* What the store knows; through the readers' own handle, on the caller's thread. */
+/* The figures of the store, read through the readers' handle on the caller's thread. */
 static int put_store(struct rv__reading *r, struct rv__buf *out, rv_error *err)
 {
     struct rv__store_usage usage = { 0 };

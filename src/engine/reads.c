@@ -1,5 +1,5 @@
-/* reads.c: the public calls that only read: each takes the engine's readers and hands on to read/. On
- * the caller's thread; the loop takes no part in them, but for the plan of a workflow by name. */
+/* reads.c: the public calls that only read: each uses the engine's readers and calls read/. They run on the caller's
+ * thread; only the plan of a workflow by name needs the loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -86,6 +86,10 @@ static int put_member(void *arg, const struct rv__store_member *member)
     rv__buf_json_str(out, member->holder);
     rv__buf_text(out, ",\"version\":");
     rv__buf_json_str(out, member->version);
+    if (!rv__str_none(member->workers)) {
+        rv__buf_text(out, ",\"workers\":");
+        rv__buf_json_str(out, member->workers);
+    }
     rv__buf_fmt(out, ",\"runs\":%llu,\"since\":%lld,\"leaseUntil\":%lld%s}",
                 (unsigned long long)member->runs, (long long)member->since_ms,
                 (long long)member->lease_until_ms,
@@ -105,7 +109,7 @@ int rv_members(rv_engine *e, char **ret, rv_error *err)
     rv__engine_enter(e);
     pthread_mutex_lock(&e->step_reader_lock);
     if (rv__buf_err(&members.out, err) == RV_OK && e->step_reader->ops->members != NULL)
-        rc = e->step_reader->ops->members(e->step_reader, put_member, &members, err);
+        rc = e->step_reader->ops->members(e->step_reader, false, put_member, &members, err);
     pthread_mutex_unlock(&e->step_reader_lock);
     rv__engine_leave(e);
     rv__buf_text(&members.out, "]}");

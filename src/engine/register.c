@@ -1,4 +1,4 @@
-/* register.c: workflow files, made known to an engine; and what is known, listed.
+/* register.c: registers workflow files with an engine, and lists what is registered.
  *
  * Files are read, checked and compiled on the caller's thread; only finished plans go to the loop. */
 #include <assert.h>
@@ -17,8 +17,8 @@
 #include "engine/control.h"
 #include "work/work.h"
 
-/* A workflow that a file nests may be registered already. What is found is a draft of our own: the
- * registry's may give way to another one while we compile. */
+/* A file may nest a workflow that is registered already. Its draft is copied, since the registry's may be replaced
+ * while we compile. */
 struct found {
     struct found *next;
     struct rv__draft *draft;
@@ -27,7 +27,7 @@ struct found {
 struct lookup {
     struct rv__resolver resolver; /* first */
     struct rv__registry *registry;
-    struct rv__c_files files; /* those may be nested before they are registered */
+    struct rv__c_files files; /* may be nested before they are registered */
     struct rv__str name;
     struct found *found; /* newest first */
 };
@@ -93,7 +93,7 @@ static void lookup_done(struct lookup *lookup)
 /* A function that a file calls by name. */
 struct called {
     struct rv__registry *registry;
-    struct rv__str name, by;      /* `by`: the workflow that calls it: its own come first */
+    struct rv__str name, by; /* `by`: the workflow that calls it, whose own functions come first */
     struct rv__str first, second; /* workflows that offer one; texts of the engine */
 };
 
@@ -112,7 +112,7 @@ static int count_offers(struct rv__call *call) /* on the loop */
         r = rv__registry_offered(called->registry, f->workflow);
         if (r != NULL)
             *offer = r->name;
-        else if (f->library) /* else its file is gone, or calls itself otherwise now */
+        else if (f->library) /* else its file is gone, or has another name now */
             *offer = f->workflow;
     }
     return RV_OK;
@@ -125,7 +125,7 @@ static int check_calls(struct rv__registry *registry, const struct rv__plan *pla
     for (uint32_t i = 0; i < plan->node_count; i++) {
         const struct rv__node *node = plan->nodes[i];
         if (node->kind != NODE_STEP || node->step.kind != STEP_CALL ||
-            rv__str_eq(node->step.name, before)) /* the states of an agent call the same */
+            rv__str_eq(node->step.name, before)) /* several states may have the same agent */
             continue;
         before = node->step.name;
         struct called called = { .registry = registry,
@@ -144,7 +144,7 @@ static int check_calls(struct rv__registry *registry, const struct rv__plan *pla
     return RV_OK;
 }
 
-/* The good ones become known; what is refused now is a problem of its file. */
+/* Register the good ones; a refusal is a problem of its file. */
 static int put_all(struct rv__registry *registry, struct rv__definitions *all,
                    const rv_file_opts *opts, int *registered, rv_error *err)
 {
@@ -185,8 +185,8 @@ static int first_problem(const struct rv__definitions *all, rv_error *err)
     return rv__fail(err, RV_EINVAL, "%.*s: %.*s%s", RV__ARG(p->file), RV__ARG(p->message), more);
 }
 
-/* The C files that can be by now; returns how many. Names resolve when all are known: one that nests
- * another that is not there yet, in C or not, is tried again after those have been registered. */
+/* Register the C files that can be registered now; returns how many. A file that nests a workflow that is not
+ * registered yet is tried again after the others. */
 static int c_files_put(struct rv__registry *registry, struct rv__c_files *files)
 {
     int registered = 0;
@@ -223,7 +223,7 @@ struct renaming {
     size_t count;
 };
 
-/* What a script had, and has no longer: it is called something else now. One that is broken keeps what it had. */
+/* Unregister workflows that a script no longer has. A broken script keeps its old ones. */
 static int forget_renamed(struct rv__call *call) /* on the loop */
 {
     const struct renaming *to = call->arg;
@@ -281,7 +281,7 @@ static int tell_name(struct lookup *lookup, const struct rv__definitions *all, c
     for (size_t i = 0; i < all->count; i++)
         if (rv__str_is(all->items[i].file, path) && ++found == 1)
             rv__buf_str(name, all->items[i].name);
-    if (found > 1) /* which one is not said: nest it by its name */
+    if (found > 1) /* ambiguous: it must be nested by its name */
         rv__buf_reset(name);
     if (name->len == 0 && (rv__is_c_file(rv__str(path)) || rv__is_script(rv__str(path))) &&
         rv__c_files_find_file(&lookup->files, path, &draft) == RV_OK)
@@ -316,7 +316,7 @@ static int register_paths(struct rv__registry *registry, const char *const *path
         registered = c_files_put(registry, files);
     }
     if (rc == RV_OK && ((registered > 0 && all->problem_count > 0) || files->text_count > 0)) {
-        rv__definitions_free(all); /* some may nest those */
+        rv__definitions_free(all); /* they may refer to the C files */
         all = NULL;
         more = rv__c_files_paths(files, paths, count);
         rc = more != NULL ? rv__define_load(more, count + files->text_count, &lookup.resolver,
@@ -437,7 +437,7 @@ static int withdraw(struct rv__call *call) /* on the loop */
         return rv__fail(&call->err, RV_ENOTFOUND, "there is no workflow '%.60s'", name);
     r->withdrawn = true;
     call->engine->registry
-        ->generation++; /* its functions no longer stand beside others of their names */
+        ->generation++; /* its functions no longer conflict with others of the same names */
     return RV_OK;
 }
 
@@ -451,7 +451,7 @@ int rv_unregister(rv_engine *engine, const char *workflow, rv_error *err)
 
 /* ------------------------------------------------------------------------------- the list --- */
 
-/* On the loop: everything as text, one after the other, NUL behind each. */
+/* On the loop: copy everything as texts, each with a NUL. */
 static int list_all(struct rv__call *call)
 {
     struct rv__buf *out = call->arg;

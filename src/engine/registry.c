@@ -1,10 +1,10 @@
 /* registry.c: what is registered: workflows by name, functions by workflow and name, plans by version.
  *
- * A run keeps the plan it started with; its functions are found by name, in whatever program it wakes
- * up in. They are looked up once for each plan and registration, not once for each step.
+ * A run keeps the plan it started with; its functions are found by name in the program that continues it. They are
+ * looked up once per plan and registration, not once per step.
  *
- * An engine has one registry of its own. A run that another process handed over has one for itself
- * (guest.c): two versions of one name do not meet, and its attempts see the environment of that process. */
+ * An engine has one registry of its own. A run that another process handed over has a separate one (guest.c), so
+ * that two versions of one name do not conflict, and its attempts see the environment of that process. */
 #include <assert.h>
 #include <limits.h>
 #include <stdio.h>
@@ -29,8 +29,8 @@ static uint64_t hash_of(struct rv__str name)
 
 /* -------------------------------------------------------------------------------- plans --- */
 
-/* Plans by version, each once; under the lock. One that nobody uses any more stays a while, since runs of it
- * may come back: the PLANS_SPARE that were used last. */
+/* Plans by version, each once; under the lock. The PLANS_SPARE most recently used ones are kept even if no run in
+ * memory uses them, since such runs may come back. */
 enum { PLANS_SPARE = 64 };
 
 static struct rv__plan_ref *plan_find(const struct rv__registry *registry, struct rv__str version)
@@ -118,7 +118,8 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
     struct rv__plans *plans = ref->of;
     pthread_mutex_lock(&plans->lock);
     if (--ref->refs == 0) {
-        bool guest = ref->registry != ref->registry->engine->registry; /* it does not come back */
+        bool guest = ref->registry !=
+                     ref->registry->engine->registry; /* its plans are not used again */
         spare_add(plans, ref);
         gone = guest ? ref : plans->spare > PLANS_SPARE ? plans->oldest : NULL;
         if (gone != NULL) {
@@ -131,7 +132,7 @@ void rv__plan_ref_unref(struct rv__plan_ref *ref)
         plan_free(gone);
 }
 
-/* Takes the plan over, whatever the outcome. The one of its version that is there already, if there is. */
+/* Takes over the plan, whatever the outcome. Returns the existing one of its version, if there is one. */
 static int plan_add(struct rv__registry *registry, struct rv__plan *plan, struct rv__plan_ref **ret,
                     rv_error *err)
 {
@@ -207,7 +208,7 @@ int rv__plan_ref_load(struct rv__registry *registry, struct rv__store *store,
     return RV_OK;
 }
 
-/* Runs of it are in the store, so its definition is: said by who read one, or by the commit of one. */
+/* Its definition is in the store, because a run of it is: called after reading or committing one. */
 void rv__plans_stored(struct rv__run *run, bool stored)
 {
     for (; run != NULL; run = run->next_in)
@@ -223,7 +224,7 @@ void rv__plans_forgotten(rv_engine *e)
         ref->stored = DEFINITION_NEW;
 }
 
-/* Who does the work of this node, by what is registered now. */
+/* The lane of this node's work, by what is registered now. */
 static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval,
                              const struct rv__body *body)
 {
@@ -234,9 +235,10 @@ static enum rv__lane lane_of(void *arg, const struct rv__node *node, int eval,
         int limit = rv__limits_of(e, node, eval);
         return limit >= 0 ? (enum rv__lane)(LANE_LIMIT + limit % RV__LIMIT_LANES) : LANE_HTTP;
     }
-    if (eval < 0 && !rv__str_none(rv__plan_ref_secret(ref, node))) /* it would fail for nothing */
+    if (eval < 0 &&
+        !rv__str_none(rv__plan_ref_secret(ref, node))) /* a secret is missing: it would only fail */
         return LANE_NOBODY;
-    if (eval < 0 && node->step.kind == STEP_COMMAND) /* it is relative to its file */
+    if (eval < 0 && node->step.kind == STEP_COMMAND) /* its paths are relative to its file */
         return rv__registry_find(ref->registry, ref->plan->body.wrap->name) != NULL ? LANE_IO
                                                                                     : LANE_NOBODY;
     rv__plan_ref_resolve(ref);
@@ -278,7 +280,7 @@ struct rv__cell_opts rv__plan_ref_opts(rv_engine *e, struct rv__plan_ref *plan)
         .max_crashes = e->max_crashes,
         .value_inline = e->commit.value_inline,
         .turn_facts = e->commit.turn_facts,
-        .lane = e->read_only ? NULL : lane_of, /* a reader has no functions, and cannot know */
+        .lane = e->read_only ? NULL : lane_of, /* an engine that only reads has no functions */
         .module = module_of,
         .arg = plan
     };
@@ -315,7 +317,7 @@ static struct rv__function *function_find(struct rv__registry *registry, struct 
     return NULL;
 }
 
-/* Who does it from now on, and how. */
+/* Set who runs this function from now on, and how. */
 static void offer(rv_engine *e, struct rv__function *f, rv_step_fn fn, const char *module)
 {
     f->fn = fn;
@@ -326,7 +328,7 @@ static void offer(rv_engine *e, struct rv__function *f, rv_step_fn fn, const cha
                                  : NULL;
 }
 
-/* What runs instead of a call that could mean several: the wrong one would be worse. */
+/* Runs instead of an ambiguous call, and fails: running the wrong function would be worse. */
 static int fails_ambiguous(rv_ctx *ctx)
 {
     return rv_stop(ctx, AMBIGUOUS, RV__ARG(rv__plan_ref_fn_name(ctx->view.node, -1, NULL)));
@@ -342,8 +344,8 @@ bool rv__function_offered(const struct rv__function *f)
     return f->executor != NULL || f->offers != NULL;
 }
 
-/* A file's `call` names a function of whatever workflow offers one. Of several that differ: none of them.
- * What no longer is offered counts only if nothing else is there: runs that began with it go on. */
+/* A `call` in a file names a function of any workflow that offers one. If several differ, it is ambiguous. A function
+ * that is no longer offered counts only if there is no other, so that old runs continue. */
 static struct rv__function *function_find_any(struct rv__registry *registry, struct rv__str name)
 {
     struct rv__index_entry *at = rv__index_first(&registry->by.callable, hash_of(name));
@@ -401,7 +403,7 @@ struct rv__function *rv__registry_function(struct rv__registry *registry, struct
     return f;
 }
 
-/* The workflow whose definition the node is part of: a nested one's functions are its own. */
+/* The workflow that defines the node: a nested workflow has functions of its own. */
 static const struct rv__wrap *wrap_of(const struct rv__node *node)
 {
     const struct rv__body *body = rv__node_around(node);
@@ -429,7 +431,8 @@ struct rv__str rv__plan_ref_fn_name(const struct rv__node *node, int eval,
     return expr != NULL && expr->kind == EXPR_FUNCTION ? expr->text : (struct rv__str){ NULL, 0 };
 }
 
-/* One that belongs to the workflow it is in; or, where a worker brought that in its place, to the outermost one. */
+/* A function of the workflow that the node is in; or, if a worker registered that as part of another, of the outermost
+ * one. */
 static const struct rv__function *look_up(const struct rv__plan_ref *ref,
                                           const struct rv__node *node, int eval,
                                           const struct rv__body *body)
@@ -448,7 +451,7 @@ static const struct rv__function *look_up(const struct rv__plan_ref *ref,
     return f;
 }
 
-/* Those of inputs are looked up each time: a node may have one for each body. */
+/* Functions of inputs are looked up each time: a node may have one for each body. */
 const struct rv__function *rv__plan_ref_fn(const struct rv__plan_ref *ref,
                                            const struct rv__node *node, int eval,
                                            const struct rv__body *body)
@@ -506,7 +509,7 @@ int rv__plan_ref_check(struct rv__plan_ref *ref, rv_error *err)
     return RV_OK;
 }
 
-/* Engines that send nothing (those of tests, and those that only record) need no secrets. */
+/* Engines that send nothing (test engines, and those that only record) need no secrets. */
 const char *rv__plan_ref_blocked(const struct rv__plan_ref *ref)
 {
     const rv_engine *e = ref->registry->engine;
@@ -557,7 +560,7 @@ static int find_draft(struct rv__resolver *self, struct rv__str name, const stru
     return RV_OK;
 }
 
-/* The path as the engine's own. NULL: none was given, or (*no_memory) it cannot be kept. */
+/* A copy of the path that the engine owns. NULL: none was given, or (*no_memory) there is no memory. */
 static const char *keep_module(rv_engine *e, const char *path, bool *no_memory)
 {
     if (path == NULL)
@@ -604,7 +607,7 @@ int rv__plan_draft(const struct rv__plan *plan, struct rv__draft **ret, rv_error
     return rc;
 }
 
-/* What new runs take from now on. Takes the draft over. */
+/* New runs use this plan from now on. Takes over the draft. */
 static void install(struct rv__registry *registry, struct rv__registered *r,
                     struct rv__plan_ref *ref, struct rv__draft *draft, const char *directory,
                     const char *source)
@@ -619,7 +622,8 @@ static void install(struct rv__registry *registry, struct rv__registered *r,
     snprintf(r->source, sizeof r->source, "%s", source != NULL ? source : "");
     r->withdrawn = false;
     registry->generation++;
-    registry->engine->relane = true; /* what waits for a function may find it now, or elsewhere */
+    registry->engine->relane =
+        true; /* waiting work may find its function now, or in another place */
 }
 
 static bool same_definition(const struct rv__registered *known, const struct rv__registration *r)
@@ -627,7 +631,7 @@ static bool same_definition(const struct rv__registered *known, const struct rv_
     return strcmp(known->plan->plan->version, r->plan->version) == 0;
 }
 
-/* The same from the same file is no second workflow of that name: the file was loaded again. */
+/* Is it from the same file? Then the file was loaded again, and it is no second workflow of that name. */
 static bool reloaded(const struct rv__registered *known, const struct rv__registration *r)
 {
     return r->source != NULL && r->source[0] != '\0' &&
@@ -644,7 +648,7 @@ static bool of_other_file(const struct rv__registered *known, const struct rv__r
            (theirs.st_dev != ours.st_dev || theirs.st_ino != ours.st_ino);
 }
 
-/* Where jq cannot be had, its first expression would fail every run. */
+/* Without jq, every run would fail at its first expression. */
 static int check_jq(const struct rv__plan_ref *ref, rv_error *err)
 {
     struct rv__buf path;
@@ -657,6 +661,30 @@ static int check_jq(const struct rv__plan_ref *ref, rv_error *err)
     if (rc == RV_ENOMEM)
         return rv__nomem(err);
     return rc < 0 ? rv__fail(err, RV_EINVAL, "%s", why.message) : RV_OK;
+}
+
+/* A budget by cost bounds nothing if the provider has no prices. (A provider whose name is computed, or whose prices are
+ * removed later, is refused when it is asked.) */
+static int check_prices(const rv_engine *e, const struct rv__plan *plan, rv_error *err)
+{
+    for (uint32_t i = 0; i < plan->node_count; i++) {
+        const struct rv__node *node = plan->nodes[i];
+        const struct rv__provider *provider = NULL;
+        struct rv__str name, plain;
+        struct rv__arena arena;
+        if (node->kind != NODE_STEP || node->step.kind != STEP_CHAT ||
+            !rv__json_get(node->step.with, "provider", &name) || !rv__node_bounds_cost(node))
+            continue;
+        rv__arena_init(&arena, SIZE_MAX); /* of a name */
+        if (rv__json_string(name, &arena, &plain) == RV_OK)
+            provider = rv__providers_find(e->services.providers, plain);
+        rv__arena_done(&arena);
+        if (provider != NULL && !rv__provider_has_prices(provider))
+            return rv__fail(err, RV_EINVAL, "%.*s: " RV__NO_PRICES,
+                            RV__ARG(rv__node_around(node)->owner->alias),
+                            rv__provider_name(provider));
+    }
+    return RV_OK;
 }
 
 int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, rv_error *err)
@@ -672,13 +700,15 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
         return rv__fail(err, RV_EEXIST, "workflow '%.*s' is already registered%s%s%s",
                         RV__ARG(name), same_definition(known, r) ? "" : ", with another definition",
                         known->source[0] ? ", from " : "", known->source);
-    int rc = rv__plan_draft(r->plan, &draft, err);
+    int rc = check_prices(e, r->plan, err);
+    if (rc == RV_OK)
+        rc = rv__plan_draft(r->plan, &draft, err);
     if (rc < 0)
         goto out;
     pthread_mutex_lock(&e->plans.lock);
     ref = plan_hold(&e->plans, plan_find(registry, rv__str(r->plan->version)));
     pthread_mutex_unlock(&e->plans.lock);
-    if (ref == NULL) { /* else the caller keeps his, and what points into it */
+    if (ref == NULL) { /* else the caller keeps its own */
         plan = r->plan;
         r->plan = NULL;
         rc = plan_add(registry, plan, &ref, err);
@@ -691,8 +721,8 @@ int rv__registry_put(struct rv__registry *registry, struct rv__registration *r, 
         rc = rv__nomem(err);
     if (rc < 0)
         goto out;
-    if (ref->plan->body.wrap->listener_count > 0) {
-        rc = rv__notify_begin(e, err);
+    if (rv__plan_listens(ref->plan, false)) {
+        rc = rv__notify_begin(e, name, err);
         if (rc < 0)
             goto out;
     }
@@ -715,7 +745,7 @@ out:
     return rc;
 }
 
-/* Those of the builder and of C files, as those of other files: all but what only jq finds. */
+/* Check expressions of the builder and of C files like those of other files, except for what only jq finds. */
 static int check_expressions(const struct rv__plan *plan, rv_error *err)
 {
     struct rv__arena arena;
@@ -727,7 +757,8 @@ static int check_expressions(const struct rv__plan *plan, rv_error *err)
     return rc;
 }
 
-/* The functions of a library go by its file: no workflow is called so, as a name has no slash in it. */
+/* The functions of a library are registered under its file, which cannot be a workflow's name, since names have no
+ * slash. */
 static int add_library(struct rv__registry *registry, const rv_workflow *w, rv_error *err)
 {
     char name[RV__PATH_ROOM];
@@ -769,6 +800,8 @@ int rv__registry_add(struct rv__registry *registry, const rv_workflow *w, rv_err
 
 const char *rv__registry_directory(struct rv__registry *registry, const struct rv__node *node)
 {
+    while (rv__str_is(workflow_of(node), RV__APPROVAL) && rv__node_around(node)->owner != NULL)
+        node = rv__node_around(node)->owner; /* its workflow has no file: that of the chat counts */
     struct rv__registered *r = rv__registry_find(registry, workflow_of(node));
     return r != NULL && r->directory[0] ? r->directory : NULL;
 }
@@ -798,7 +831,7 @@ void rv__registry_unref(struct rv__registry *registry)
     if (registry == NULL ||
         atomic_fetch_sub_explicit(&registry->refs, 1, memory_order_acq_rel) != 1)
         return;
-    assert(registry->workflows == NULL); /* they hold their plans, and those hold it */
+    assert(registry->workflows == NULL); /* plans hold the registry */
     while (registry->functions != NULL) {
         struct rv__function *next = registry->functions->next;
         rv__function_done(registry->functions);
@@ -824,7 +857,7 @@ void rv__registry_clear(struct rv__registry *registry)
         rv__draft_free(r->draft);
         rv__free(r);
     }
-    registry->generation++; /* nobody does its commands any more */
+    registry->generation++; /* nobody runs its commands any more */
 }
 
 void rv__registry_free(rv_engine *e)

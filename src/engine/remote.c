@@ -1,11 +1,13 @@
-/* remote.c: workers of other machines: rv_workers_listen(), and who is there: rv_workers().
+/* remote.c: workers on other machines: rv_workers_listen(); and the list of workers: rv_workers().
  *
- * A TCP address where anybody may knock. A hello says that it is a worker, and has a token that the program which
- * opened the address judges. Beyond this machine there is TLS, always: a token in clear text is everybody's. What comes
- * in is a worker as any other (work/workers.c), except that it may not call and is never to blame. */
+ * It listens on a TCP address to which anybody may connect. The hello frame says that it is a worker and has a token,
+ * which the program that opened the address checks. Beyond this machine TLS is required, since a token in clear text
+ * can be read by others. After that it is a worker like any other (work/workers.c), except that it may not make calls
+ * and is never blamed for a death. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
@@ -14,10 +16,11 @@
 #include "base/opts.h"
 #include "engine/call.h"
 #include "engine/control.h"
+#include "engine/member.h"
 
 enum {
-    GUESTS = 64,        /* connections at once that have not said hello: they may be anybody's */
-    TOKEN_BYTES = 4096, /* of one, at most */
+    GUESTS = 64,        /* connections that have not sent their hello yet */
+    TOKEN_BYTES = 4096, /* of the longest token */
 };
 
 struct rv__remote {
@@ -45,7 +48,7 @@ static void ignore_end(void *arg, struct rv__conn *conn, const rv_error *why)
     (void)why;
 }
 
-/* May it come in? The token is wiped from our memory, not from the frame, which goes with the connection's buffer. */
+/* Is it admitted? The copy of the token is wiped; the frame itself is freed with the connection's buffer. */
 static bool admit(const struct rv__remote *remote, const struct rv__conn *conn,
                   struct rv__str value, rv_error *err)
 {
@@ -91,6 +94,15 @@ static void greeted(void *arg, struct rv__conn *conn, const struct rv__frame *he
 
 /* ------------------------------------------------------------------------------- listening --- */
 
+/* Whether a text is UTF-8 without spaces and control characters. */
+static bool is_printable(const char *text)
+{
+    for (const char *at = text; *at != '\0'; at++)
+        if ((unsigned char)*at <= ' ' || *at == 0x7f)
+            return false;
+    return rv__str_utf8(rv__str(text));
+}
+
 static int check(const rv_engine *e, const rv_workers_opts *o, rv_error *err)
 {
     if (o->size == 0)
@@ -104,7 +116,19 @@ static int check(const rv_engine *e, const rv_workers_opts *o, rv_error *err)
         return rv__fail(err, RV_EEXIST, "this engine listens for workers already");
     if ((o->tls_cert == NULL) != (o->tls_key == NULL))
         return rv__fail(err, RV_EINVAL, "TLS needs both a certificate and its key");
+    if (e->stopped || rv_cancel_fired(e->closing))
+        return rv__fail(err, RV_ECLOSED, "the engine is closed");
     char host[256], port[6];
+    if (o->url != NULL && !is_printable(o->url))
+        return rv__fail(err, RV_EINVAL,
+                        "the address for workers of other members must be UTF-8 without spaces or "
+                        "control characters: tls://HOST:PORT or tcp://HOST:PORT");
+    if (o->url != NULL &&
+        ((strncmp(o->url, "tcp://", 6) != 0 && strncmp(o->url, "tls://", 6) != 0) ||
+         rv__address_split(o->url + 6, host, port, NULL) < 0 || host[0] == '\0'))
+        return rv__fail(
+            err, RV_EINVAL,
+            "'%.100s' is not an address for workers: tls://HOST:PORT or tcp://HOST:PORT", o->url);
     int rc = rv__address_split(o->listen, host, port, err);
     if (rc < 0 || rv__listens_on_loopback(o->listen))
         return rc;
@@ -119,6 +143,31 @@ static int check(const rv_engine *e, const rv_workers_opts *o, rv_error *err)
                         "a line `worker TOKEN`)",
                         o->listen);
     return RV_OK;
+}
+
+/* Workers of other members are to come here, too. Nobody else's loopback address is ours, so that is only told if the
+ * program says so. */
+static int tell_members(rv_engine *e, const rv_workers_opts *o, rv_error *err)
+{
+    char address[RV__STORE_ADDRESS_SIZE], host[256], port[6];
+    const char *given = o->url != NULL ? o->url + sizeof "tls://" - 1 : o->listen;
+    bool tls = o->url != NULL ? strncmp(o->url, "tls", 3) == 0 : e->remote->tls;
+    if (o->url == NULL && rv__listens_on_loopback(o->listen))
+        return RV_OK;
+    int rc = rv__address_split(given, host, port, err);
+    if (rc < 0)
+        return rc;
+    if (host[0] == '\0' || strcmp(host, "0.0.0.0") == 0 || strcmp(host, "::") == 0) {
+        if (gethostname(host, sizeof host - 1) < 0)
+            return RV_OK; /* it has no name to tell */
+        host[sizeof host - 1] = '\0';
+    }
+    bool v6 = strchr(host, ':') != NULL;
+    if (strcmp(port, "0") == 0)
+        snprintf(port, sizeof port, "%u", rv__listener_port(e->remote->listener));
+    snprintf(address, sizeof address, "%s://%s%s%s:%s", tls ? "tls" : "tcp", v6 ? "[" : "", host,
+             v6 ? "]" : "", port);
+    return rv__member_reached_at(e, address, err);
 }
 
 int rv_workers_listen(rv_engine *e, const rv_workers_opts *opts, uint16_t *ret_port, rv_error *err)
@@ -155,10 +204,14 @@ int rv_workers_listen(rv_engine *e, const rv_workers_opts *opts, uint16_t *ret_p
     rv__tls_keys_unref(keys); /* the listener has its own reference */
     if (rc == RV_OK) {
         e->remote = remote;
-        if (ret_port != NULL)
+        rc = tell_members(e, &o, err);
+        if (rc == RV_OK && ret_port != NULL)
             *ret_port = rv__listener_port(remote->listener);
-    } else {
-        rv__free(remote);
+    }
+    if (rc < 0) {
+        if (e->remote == remote)
+            e->remote = NULL;
+        rv__remote_free(remote);
     }
     rv__engine_leave(e);
     return rc;

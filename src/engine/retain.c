@@ -1,5 +1,5 @@
-/* retain.c: when finished runs leave the store. It is done at the writing desk: a piece (keep/retain.c)
- * between two batches, then a pause; and when somebody asks for it (rv_retain). */
+/* retain.c: deletes finished runs from the store. It is done at the writing desk: a piece (keep/retain.c) between two
+ * batches, then a pause; and on request (rv_retain). */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/call.h"

@@ -1,4 +1,5 @@
-/* run.c: runs in memory: the table, their phases, their mail. How they come from the store is in load.c. */
+/* run.c: runs in memory: the table of runs, their phases, and letters that wait for them. load.c reads them from the
+ * store. */
 #include "engine/run.h"
 
 #include <assert.h>
@@ -11,7 +12,9 @@
 #include "engine/attempt.h"
 #include "engine/engine.h"
 
-enum { WALK_A_TURN = 512 }; /* actors: less than a turn costs anyway */
+enum {
+    WALK_A_TURN = 512
+}; /* actors that one turn visits: this takes less time than a turn does anyway */
 
 /* --------------------------------------------------------------------------------- phases --- */
 
@@ -19,7 +22,7 @@ enum { WALK_A_TURN = 512 }; /* actors: less than a turn costs anyway */
 
 static const struct {
     const char *name;
-    unsigned next; /* where it may go from here */
+    unsigned next; /* phases that may follow */
 } phases[RV__RUN_PHASES] = {
     [RV__ABSENT] = { "absent", BIT(RV__LOADING) | BIT(RV__DECIDING) },
     [RV__LOADING] = { "loading", BIT(RV__IDLE) | BIT(RV__ABSENT) },
@@ -71,7 +74,7 @@ struct rv__run *rv__run_make(rv_engine *e, const char *id)
     rv__buf_init(&run->answered, SIZE_MAX / 8);
     rv__buf_init(&run->snapshot, SIZE_MAX / 8);
     rv__buf_init(&run->suspensions, SIZE_MAX / 8);
-    run->row_status = RUN_STATUSES; /* none written */
+    run->row_status = RUN_STATUSES; /* no row is written yet */
     rv__guest_claims(e, run);
     return run;
 }
@@ -176,15 +179,15 @@ bool rv__run_takes(const struct rv__run *run, bool looks)
     return false;
 }
 
-/* What a letter leads to may change what may be taken next: so it is asked before each. Those that look
- * stay, in order, if the ones before them have decided something. */
+/* Taking a letter may change which letters may be taken next, so that is checked before each. Letters that only read
+ * wait, in order, if an earlier one has changed something. */
 void rv__run_take_mail(struct rv__run *run)
 {
     struct rv__mail mail = { .first = run->mail.first, .last = &mail.first };
     struct rv__letter *letter;
     run->mail = (struct rv__mail){ NULL, &run->mail.first };
     while ((letter = rv__mail_take(&mail)) != NULL)
-        rv__letter_take(run->engine, letter); /* back into the mail, if it has to wait again */
+        rv__letter_take(run->engine, letter); /* it returns to the mail if it must wait again */
 }
 
 /* -------------------------------------------------------------------------------- turning --- */
@@ -202,7 +205,7 @@ void rv__run_touch(struct rv__run *run)
     case RV__ABSENT:
     case RV__LOADING:
     case RV__LEAVING:
-    case RV__RUN_PHASES: return; /* when it is here, it is looked at anyway */
+    case RV__RUN_PHASES: return; /* it is checked when the run has been loaded */
     }
     rv__run_move(run, RV__DECIDING);
     run->next_in = NULL;
@@ -245,7 +248,7 @@ int rv__run_start(struct rv__run *run, struct rv__plan_ref *plan, struct rv__blo
     return RV_OK;
 }
 
-/* Out of memory is met by trying again: nothing was lost, and somebody may give some back. */
+/* Without memory it is tried again later: nothing is lost, and memory may become free. */
 int rv__run_send(struct rv__run *run, struct rv__msg *msg, rv_error *err)
 {
     assert(run->phase == RV__IDLE || run->phase == RV__DECIDING || run->phase == RV__ACTING);
@@ -277,7 +280,7 @@ int64_t rv__run_wake_ms(const struct rv__run *run)
 
 /* -------------------------------------------------------------------------------- leaving --- */
 
-/* The cell, and all that follows from it. */
+/* Free the cell, and everything that was derived from it. */
 static void empty(struct rv__run *run, bool tell)
 {
     rv_engine *e = run->engine;
@@ -311,7 +314,7 @@ void rv__run_forget(struct rv__run *run)
 {
     struct rv__letter *letter;
     empty(run, false);
-    run->phase = RV__ABSENT; /* not a move: whoever was at it is gone */
+    run->phase = RV__ABSENT; /* not a transition: whoever was working on it has ended */
     while ((letter = rv__mail_take(&run->mail)) != NULL)
         rv__letter_drop(letter);
     take_out(run);

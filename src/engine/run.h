@@ -107,6 +107,7 @@ struct rv__run {
     enum rv__run_status row_status;
     bool row_active, row_waiting;
     int64_t row_wake_ms;
+    bool row_handed; /* of a member: the row may still say who gave the run up */
     int64_t created_ms, started_ms, completed_ms;
     struct rv__blob *input;
     bool input_on_disk; /* it is too long to be kept here */

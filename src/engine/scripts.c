@@ -1,20 +1,21 @@
-/* scripts.c: what the Node hosts of workflow files offer, on the loop's side. Their workflows are registered with the files (register.c);
- * here their functions become those of the worker that each host is. */
+/* scripts.c: the functions that Node hosts of workflow files offer, on the loop's side. Their workflows are
+ * registered with the files (register.c). Each host is a worker; here its functions are registered as those of that
+ * worker. */
 #include "base/error.h"
 #include "base/json.h"
 #include "engine/call.h"
 #include "engine/engine.h"
 
-/* What is asked of the loop. */
+/* A call to the loop. */
 struct asked {
     struct rv__registry *registry;
     struct rv__session *session;
     const char *root;
-    struct rv__str text; /* a frame `register`; none: of nobody */
+    struct rv__str text; /* a frame `register`; "none": there is none */
     bool idle;
 };
 
-/* The text of a member, in the arena; none: there is none. */
+/* The text of a member, in the arena. "none": there is none. */
 static struct rv__str text_of(struct rv__str json, const char *key, struct rv__arena *arena)
 {
     struct rv__str value, text;
@@ -55,7 +56,7 @@ static int offer_workflow(struct rv__registry *registry, uint32_t ticket, struct
     struct rv__str name = text_of(plan, "name", arena);
     struct rv__registered *r = rv__str_none(name) ? NULL : rv__registry_find(registry, name);
     if (r == NULL || r->worker)
-        return RV_OK; /* it was refused when it was registered: somebody else has the name */
+        return RV_OK; /* its registration was refused: another file has the name */
     r->validates = rv__json_get(json, "validates", &validates) && rv__str_is(validates, "true");
     int rc = offer_names(registry, ticket, names, name, r->plan->plan->version, arena);
     if (rc == RV_OK && r->validates)
@@ -74,7 +75,7 @@ static int offer_all(struct rv__call *call) /* on the loop */
     int rc = RV_OK;
     uint32_t ticket = rv__worker_ticket(e, asked->session);
     if (ticket == 0)
-        return RV_OK;                 /* it has gone: the next one is offered when it is there */
+        return RV_OK; /* the host has ended: the next one is offered when it is ready */
     rv__arena_init(&arena, SIZE_MAX); /* bounded by the frame */
     rv__worker_withdraw(e, ticket);
     if (rv__json_get(asked->text, "module", &module) && rv__hash_text_read(module, &hash) == RV_OK)
@@ -96,10 +97,10 @@ static void offer(void *engine, void *registry, const char *root, struct rv__ses
     struct asked asked = { .registry = registry, .session = session, .root = root, .text = text };
     (void)rv__call_ask(
         engine, offer_all, &asked,
-        NULL); /* closed: nobody needs it. No memory: its steps wait for the next start */
+        NULL); /* closed: nobody needs it; no memory: its steps wait until the host starts again */
 }
 
-/* A function of a workflow that is not among those of the text. */
+/* Whether a function belongs to a workflow that is not in the text. */
 static bool is_elsewhere(void *arg, const struct rv__function *f)
 {
     const struct asked *asked = arg;
@@ -129,7 +130,8 @@ static int withdraw_all(struct rv__call *call) /* on the loop */
 static void withdraw(void *engine, struct rv__session *session, struct rv__str text)
 {
     struct asked asked = { .session = session, .text = text };
-    (void)rv__call_ask(engine, withdraw_all, &asked, NULL); /* closed: it ends with us */
+    (void)rv__call_ask(engine, withdraw_all, &asked,
+                       NULL); /* if the engine is closed, it ends anyway */
 }
 
 static int look_if_idle(struct rv__call *call) /* on the loop */

@@ -1,5 +1,5 @@
-/* why.c: rv_why: what a run waits for, and what of that is in flight: said by the loop, which has the cell.
- * read/why.c groups it and looks up since when. */
+/* why.c: rv_why: what a run waits for, and which work is in flight. The loop, which owns the cell, lists the waits.
+ * read/why.c groups them and looks up since when they wait. */
 #include "base/error.h"
 #include "engine/call.h"
 #include "engine/control.h"
@@ -41,7 +41,8 @@ static const struct rv__executor *executor_of(const rv_engine *e, enum rv__lane 
     return e->lanes[lane == LANE_SUSPECT ? LANE_FUNCTION : lane].executor;
 }
 
-/* Who runs it. A reader cannot know of a `call` whether its function is in a host: it has none. */
+/* Who runs it. A process that only reads the store has no hosts, so it cannot know whether the function of a `call`
+ * is in one. */
 static const char *runner_of(const struct rv__run *run, const struct rv__wait *wait)
 {
     bool call = wait->node != NULL && wait->eval < 0 && wait->node->step.kind == STEP_CALL;
@@ -51,17 +52,17 @@ static const char *runner_of(const struct rv__run *run, const struct rv__wait *w
     return executor != NULL ? executor->name : "function";
 }
 
-/* It waits for a named limit, until then if that is a matter of time. */
+/* It waits for a named limit; if the limit becomes free at a known time, until then. */
 static void take_limit(struct looking *l, const struct rv__wait *wait, struct rv__why_about *about)
 {
     const rv_engine *e = l->run->engine;
     int number = rv__limits_of(e, wait->work, -1);
     struct rv__wait timed = *wait;
     if (number < 0)
-        return; /* it has none any more: it continues with the next turn */
+        return; /* it needs no limit any more, and continues with the next turn */
     struct rv__limit *limit = &e->limits.at[number];
     int64_t now_ms = rv__mono_ms(e->clock), free_ms = rv__limit_free_ms(limit, now_ms);
-    about->lane += number * LANES; /* one group for each */
+    about->lane += number * LANES; /* a group for each limit */
     about->limit = limit->name;
     about->places = limit->at_once;
     if (free_ms != RV__NEVER && free_ms > now_ms)
@@ -107,13 +108,12 @@ static int look(struct rv__call *call, struct rv__run *run)
 {
     struct looking l = *(struct looking *)call->arg;
     l.run = run;
-    rv__why_run(l.why, rv__cell_status(run->cell), rv__cell_suspension(run->cell),
-                rv__cell_failed_path(run->cell));
+    rv__why_run(l.why, rv__cell_status(run->cell), rv__cell_failed_path(run->cell));
     rv__cell_waits(run->cell, take_wait, &l);
     return rv__why_err(l.why, &call->err);
 }
 
-/* Whether another member has the run, and has answered. *unclaimed: no member can continue it. */
+/* Whether another member owns the run and has answered. *unclaimed: no member can continue the run. */
 static bool owner_tells(rv_engine *e, const char *run_id, bool *unclaimed, char **ret)
 {
     struct rv__addressee owner = { .member = 0 };
@@ -132,14 +132,14 @@ int rv_why(rv_engine *e, const char *run_id, char **ret, rv_error *err)
     struct looking looking = { .why = NULL };
     if (e == NULL || ret == NULL)
         return rv__fail(err, RV_EINVAL, "rv_why: no engine, or nowhere to put the answer");
-    if (e->attached != NULL) { /* who drives it knows more */
+    if (e->attached != NULL) { /* the driving process knows more */
         rv_error why_not;
         int rc = rv__attached_why(e, NULL, run_id, ret, &why_not);
         if (rc != RV_ECLOSED && rc != RV_EFAILED && rc != RV_EBUSY)
             return rc == RV_OK ? rc : rv__fail(err, rc, "%s", why_not.message);
     }
     if (owner_tells(e, run_id, &looking.unclaimed, ret))
-        return RV_OK; /* else it is told from the store */
+        return RV_OK; /* otherwise the store is read */
     int rc = rv__why_new(&looking.why, err);
     if (rc < 0)
         return rc;

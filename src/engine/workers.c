@@ -1,13 +1,13 @@
-/* workers.c: workers, as the engine's loop knows them: who is there, what each offers, how much each may take.
+/* workers.c: workers, on the engine's loop: which are connected, what each offers, how many credits each has.
  *
- * Functions that the same workers offer are a *class*. Work that waits for one of them stands in one lane of its run
- * and its run in the ring of the class. A place is a credit of one worker, its ticket, which is taken when the place
- * is granted: so nothing is recorded as started before somebody is there to do it.
+ * Functions that are offered by the same workers form a *class*. Work that waits for one of them is in one lane of its
+ * run, and the run is in the ring of the class. A place is a credit of one worker, named by its ticket, and taken when
+ * the place is granted: so nothing is recorded as started before a worker is there to do it.
  *
- * There are few classes: workers of one program offer the same. Beyond RV__WORKER_LANES several share a lane; then
- * the class of the first that waits there counts, and what waits behind it in the same run waits for that one, too.
+ * There are few classes, since workers of one program offer the same. Beyond RV__WORKER_LANES several share a lane:
+ * then the class of the first work in it counts, and later work of the same run waits for that, too.
  *
- * Classes are made anew when somebody comes or goes (rv__workers_tick). Thread: the loop's. */
+ * Classes are computed again when a worker comes or goes (rv__workers_tick). Thread: the loop's. */
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,10 +16,11 @@
 #include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "engine/attempt.h"
 #include "engine/engine.h"
 
 struct rv__worker {
-    struct rv__session *session; /* held; NULL in a kit */
+    struct rv__session *session; /* referenced; NULL in a kit */
     int64_t credits, taken;
     bool away, gone;
     uint64_t module;
@@ -27,20 +28,20 @@ struct rv__worker {
     struct rv__judges {
         struct rv__judges *next;
         char version[65];
-    } * judges; /* workflows whose inputs it judges */
+    } * judges; /* workflows whose inputs it validates */
 };
 
-/* A function that a worker has, of a version of its workflow. */
+/* A function that a worker offers, for one version of its workflow. */
 struct rv__offer {
-    struct rv__offer *next;   /* of its worker */
-    struct rv__offer *f_next; /* of its function */
+    struct rv__offer *next;   /* the next of its worker */
+    struct rv__offer *f_next; /* the next of its function */
     struct rv__function *function;
-    struct rv__registry *registry; /* that has the function; held */
+    struct rv__registry *registry; /* the registry of the function; referenced */
     uint32_t ticket;
     char version[65]; /* "": of a function that belongs to no workflow */
 };
 
-/* Who does a function for runs of one version. */
+/* The class of a function for runs of one version. */
 struct rv__served {
     char version[65];
     uint64_t set[RV__WORKERS_MOST / 64];
@@ -60,7 +61,7 @@ static void set_add(uint64_t *set, uint32_t ticket)
     set[(ticket - 1) / 64] |= UINT64_C(1) << (ticket - 1) % 64;
 }
 
-/* The class of that set, which may be new. -1: no memory. */
+/* Find or make the class of that set of workers. -1: no memory. */
 static int class_of(struct rv__pool *pool, const uint64_t *set)
 {
     for (size_t i = 0; i < pool->class_count; i++)
@@ -88,7 +89,7 @@ static struct rv__served *served_of(const struct rv__function *f, const char *ve
     return NULL;
 }
 
-/* Who offers it, by version and in all. False: no memory. */
+/* Compute which workers offer it, by version and in all. False: no memory. */
 static bool serve(rv_engine *e, struct rv__function *f)
 {
     uint64_t any[RV__WORKERS_MOST / 64] = { 0 };
@@ -152,7 +153,8 @@ int rv__workers_class(const rv_engine *e, const struct rv__function *f, const st
     (void)e;
     if (f->served_count == 0)
         return -1;
-    /* of the workflow that the node is in, or of one around that: it may be the outermost one's function */
+    /* The version of the workflow that the node is in, or of an enclosing one: the function may
+     * belong to the outermost. */
     for (const struct rv__body *body = rv__node_around(node); body != NULL;
          body = body->owner != NULL ? rv__node_around(body->owner) : NULL) {
         struct rv__str version = body->wrap != NULL ? body->wrap->version : rv__str(NULL);
@@ -173,7 +175,7 @@ uint32_t rv__workers_pick(const rv_engine *e, int class_number)
     const struct rv__class *ring = &e->workers.classes[class_number];
     uint32_t best = 0;
     for (uint32_t n = 0; n < RV__WORKERS_MOST; n++) {
-        if (ring->set[n / 64] == 0) { /* nobody in these 64 */
+        if (ring->set[n / 64] == 0) { /* none of these 64 */
             n |= 63;
             continue;
         }
@@ -248,7 +250,7 @@ void rv__function_done(struct rv__function *f)
     rv__free(f->served);
 }
 
-/* Out of both lists already. Who was the last to offer the function leaves it to nobody. */
+/* Free an offer that is in no list any more. If it was the last, nobody offers the function. */
 static void offer_free(struct rv__offer *offer)
 {
     struct rv__function *f = offer->function;
@@ -385,8 +387,39 @@ void rv__worker_gone(rv_engine *e, uint32_t ticket)
         drop(e, ticket);
 }
 
+/* Whether it occupies a place of a worker. */
+static bool is_at_worker(const struct rv__attempt *a)
+{
+    return a->ticket > 0 && a->place != LANE_NONE && !rv__lane_is_limit(a->place);
+}
+
+void rv__workers_free_place(rv_engine *e, const struct rv__attempt *a)
+{
+    if (is_at_worker(a))
+        rv__workers_count(e, a->ticket, -1);
+}
+
+void rv__workers_recount(rv_engine *e)
+{
+    for (size_t i = 0; i < e->workers.class_count; i++)
+        rv__ring_clear(e, &e->workers.classes[i]);
+    for (uint32_t n = 0; n < RV__WORKERS_MOST; n++)
+        if (e->workers.at[n] != NULL)
+            e->workers.at[n]->taken = 0;
+    for (const struct rv__attempt *a = e->in_flight; a != NULL; a = a->all_next)
+        if (is_at_worker(a))
+            worker_of(e, a->ticket)->taken++;
+    for (uint32_t n = 0; n < RV__WORKERS_MOST; n++)
+        if (e->workers.at[n] != NULL && e->workers.at[n]->gone && e->workers.at[n]->taken == 0)
+            drop(e, n + 1);
+    e->workers.changed = true;
+}
+
 void rv__workers_forget(rv_engine *e)
 {
+    for (struct rv__attempt *a = e->in_flight; a != NULL; a = a->all_next)
+        if (is_at_worker(a))
+            a->place = LANE_NONE;
     for (uint32_t n = 0; n < RV__WORKERS_MOST; n++)
         if (e->workers.at[n] != NULL)
             drop(e, n + 1);
@@ -398,7 +431,7 @@ void rv__workers_forget(rv_engine *e)
         f->any_class = -1;
     }
     rv__free(e->workers.classes);
-    /* Functions remember in which round they were served: it goes on. */
+    /* The round is kept, because functions remember the round in which they were computed. */
     e->workers = (struct rv__pool){ .classes = NULL, .round = e->workers.round };
 }
 
@@ -410,7 +443,7 @@ bool rv__workers_post(void *engine, struct rv__news *news)
     return rv__engine_post(engine, &news->letter) == RV_OK;
 }
 
-/* A workflow that it brought becomes known, and its functions are its own. */
+/* Register a workflow that a worker brought, and its functions as those of the worker. */
 static int take_workflow(rv_engine *e, struct rv__offered_workflow *brought, struct rv__buf *out,
                          rv_error *err)
 {
@@ -426,7 +459,7 @@ static int take_workflow(rv_engine *e, struct rv__offered_workflow *brought, str
     if (rc < 0)
         return rc;
     struct rv__registered *r = rv__registry_find(e->registry, name);
-    assert(r != NULL); /* just now */
+    assert(r != NULL); /* just registered */
     r->worker = true;
     r->validates = brought->validates;
     brought->version = r->plan->plan->version;
@@ -461,7 +494,7 @@ int rv__worker_judge(rv_engine *e, uint32_t ticket, const char *version)
     return RV_OK;
 }
 
-/* All of it, or what this connection had before. */
+/* Register everything that the worker offers. If that fails, what this connection had registered before stays. */
 static int take_register(rv_engine *e, uint32_t ticket, struct rv__offered *offered,
                          struct rv__buf *out, rv_error *err)
 {
@@ -528,6 +561,8 @@ void rv__workers_drain(rv_engine *e)
         struct rv__letter *letter = (struct rv__letter *)node;
         node = node->next;
         if (letter->kind == LETTER_WORKER)
-            rv__news_done((struct rv__news *)letter); /* the others are somebody's */
+            rv__news_done(
+                (struct rv__news *)
+                    letter); /* only this kind of letter is freed; the others belong to their senders */
     }
 }

@@ -431,8 +431,8 @@ struct rv__fetch {
     size_t max_bytes;           /* of the answer's body; 0 = RV__FETCH_BYTES */
     struct rv__outfile *save;   /* write the body of an answer with status 200 to 299 there, up to
                                    RV__SAVE_MAX_BYTES; NULL: do not */
-    /* Called with the body of an answer with status 200 to 299, piece by piece; the body is then not kept, and may
-     * be of any length. `head` as in the result. False: stop; the request ends as CANCELLED. NULL: the body is
+    /* Called with the body of an answer with status 200 to 299, piece by piece, and before that with no bytes
+     * once its head is complete; the body is then not kept, and may be of any length. `head` as in the result. False: stop; the request ends as CANCELLED. NULL: the body is
      * kept. */
     bool (*received)(struct rv__fetch *fetch, struct rv__str head, struct rv__str bytes);
     bool trusted;                           /* the operator chose it: it may be private */
@@ -497,49 +497,42 @@ int rv__fetch_answer(const struct rv__fetch_result *result, const struct rv__ans
                      struct rv__arena *arena, struct rv__answer *ret, rv_error *err);
 
 /* ------------------------------------------------------------------------------------------
- * Hosts: our own processes, each of which runs the functions of one module, one at a time (worker.c) */
+ * Hosts: our own processes, each of which runs the functions of one module, one at a time. This is one of them, on the
+ * loop of connections (host_process.c); work/ has a pool of them, and knows what the frames mean. Thread: the loop's */
 
-struct rv__hosts;
 struct rv__host;
 
-struct rv__hosts_opts {
-    const char *program;   /* NULL: searched for; see rv__hosts_program() */
-    int limit;             /* processes at once; 0 = twice the number of CPUs, at least 4 */
-    int64_t term_ms;       /* from the cancel frame to SIGTERM; 0 = 1000 */
-    int64_t kill_ms;       /* from there to SIGKILL; 0 = 2000 */
-    uint64_t memory_bytes; /* address space of each; 0 = no limit */
+/* Lives longer than the hosts. */
+struct rv__host_opts {
+    struct rv__wires *wires;
+    const char *program;
+    int64_t term_ms;       /* from rv__host_stop() to SIGTERM */
+    int64_t kill_ms;       /* from there to SIGKILL */
+    uint64_t memory_bytes; /* address space; 0 = no limit */
 };
 
-/* One function to run in a host, as the caller sees it: the caller writes and reads the frames. */
-struct rv__invocation {
-    const char *module; /* a shared object, by an absolute path */
-    const char *id;     /* its id for both sides; NULL: it is never cancelled */
-    rv_cancel *token;   /* fired: the host is asked to stop, then ended; NULL: never */
-    bool fresh;         /* run it in a host that has done nothing yet */
-    /* `ask` writes the first frames to send. `took` gets a received frame and writes the frames to answer with.
-     * `out` is empty before the call and sent after it. `took` returns 1: that was the result, 0: more will come,
-     * negative: a frame that the host may not send. */
-    void (*ask)(struct rv__invocation *self, struct rv__host *host, struct rv__buf *out);
-    int (*took)(struct rv__invocation *self, struct rv__host *host, const struct rv__frame *frame,
-                struct rv__buf *out, rv_error *err);
-    void (*begun)(struct rv__invocation *self); /* a host has started it; may be NULL */
-    /* A line that the function printed to its standard output; may be NULL. */
-    void (*printed)(struct rv__invocation *self, struct rv__str line);
+struct rv__host_user {
+    void (*started)(void *arg); /* there is a connection now */
+    void (*heard)(void *arg, const struct rv__frame *frame);
+    void (*printed)(void *arg, struct rv__str line); /* a line of its standard output */
+    void (*cut)(void *arg); /* its connection has ended; it will end soon */
+    /* The last call: its process has ended, and *why says how. died false: it could not be started or spoken with, which is not
+     * its own fault. */
+    void (*ended)(void *arg, bool died, const rv_error *why);
 };
 
-int rv__hosts_limit(const struct rv__hosts_opts *opts); /* processes at once with these options */
-int rv__hosts_new(const struct rv__hosts_opts *opts, struct rv__hosts **ret, rv_error *err);
-/* Ends all hosts at once. No thread may be inside a call. NULL is allowed. */
-void rv__hosts_free(struct rv__hosts *hosts);
-/* Start nothing more in them. Running invocations end by their tokens. */
-void rv__hosts_close(struct rv__hosts *hosts);
-
-/* Run a function: waits for a free host or starts one, and returns when the result was taken.
- * RV_OK; 1: the host died or sent a bad frame, and *err says how; negative: the function could not be started, and
- * *err says why. Thread: any, many at once. */
-int rv__hosts_invoke(struct rv__hosts *hosts, struct rv__invocation *invocation, rv_error *err);
-
-struct rv__kept *rv__host_kept(struct rv__host *host); /* the values it keeps */
+/* Start one. No callback comes before this returns. NULL: no memory. */
+struct rv__host *rv__host_new(const struct rv__host_opts *opts, const char *module,
+                              const struct rv__host_user *user, void *arg);
+struct rv__conn *rv__host_conn(const struct rv__host *host); /* NULL: not yet, or no more */
+bool rv__host_usable(const struct rv__host *host);           /* it can be given work */
+void rv__host_work(struct rv__host *host); /* it gets work: what it has printed so far is dropped */
+void rv__host_stop(struct rv__host *host); /* it was asked to stop: after a while it is made to */
+/* It has answered: nothing is done to it any more, but it is killed when it has rested for so long. */
+void rv__host_rest(struct rv__host *host, int64_t most_ms);
+/* These two may call `ended`. The second: it sent something wrong; or *why is our own lack: RV_ENOMEM, RV_ETOOBIG. */
+void rv__host_kill(struct rv__host *host);
+void rv__host_refuse(struct rv__host *host, const rv_error *why);
 
 /* The path of the program for hosts: RIVAL_HOST, this program if it is `rival`, beside the library, or in
  * PATH. RV_ENOTFOUND: not found, and *err says what to do. */
@@ -557,6 +550,10 @@ enum rv__script_verdict {
     RV__SCRIPT_IS_OVER, /* it is ended: not needed any more */
 };
 
+/* A process that has described its files, and waits to become that of a script. */
+struct rv__script_kept;
+void rv__script_kept_free(struct rv__script_kept *kept); /* it ends; NULL is allowed */
+
 struct rv__script_opts {
     const char *folder; /* absolute: where the npm package is searched for first */
     const char *files;  /* their absolute paths, as a JSON array */
@@ -567,12 +564,16 @@ struct rv__script_opts {
     /* Called twice a second: should the process continue? Thread: the script's own. */
     enum rv__script_verdict (*judge)(void *arg);
     void *arg;
+    /* The process that it begins with: *kept is taken, and NULL, when rv__script_new() succeeds. NULL, or NULL there: it
+     * starts its own. */
+    struct rv__script_kept **kept;
 };
 
-/* What the files contain, found by a process that ends afterwards: appends the frame `register`, as JSON. `ready` and
- * `judge` are not used.
+/* What the files contain, found by a process that ends afterwards: appends the frame `register`, as JSON. `ready`,
+ * `judge` and `kept` of the options are not used. `kept` (NULL: nowhere): it stays, and is here; it ends with the calling thread.
  * Errors: RV_ENOTFOUND: no Node.js, or no package; RV_EINVAL: it could not load them; RV_ETIMEDOUT, RV_ESYS, RV_ENOMEM. */
-int rv__script_describe(const struct rv__script_opts *opts, struct rv__buf *text, rv_error *err);
+int rv__script_describe(const struct rv__script_opts *opts, struct rv__buf *text,
+                        struct rv__script_kept **kept, rv_error *err);
 
 /* The same, by a process that stays. Thread: any. Errors: RV_ENOTFOUND, RV_ESYS, RV_ENOMEM; rv__script_wait() reports the
  * others. */

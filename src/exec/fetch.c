@@ -225,7 +225,11 @@ static size_t on_header(char *line, size_t size, size_t count, void *arg)
     if (len > 5 && memcmp(line, "HTTP/", 5) == 0)
         rv__buf_reset(&t->head); /* earlier lines were of a "100 Continue", or of a proxy */
     rv__buf_add(&t->head, line, len);
-    return t->head.rc == RV_OK ? len : 0;
+    if (t->head.rc != RV_OK)
+        return 0;
+    if (len <= 2 && t->fetch != NULL && t->fetch->received != NULL && is_success(t))
+        t->unwanted = !t->fetch->received(t->fetch, rv__buf_view(&t->head), rv__str(""));
+    return t->unwanted ? 0 : len;
 }
 
 static bool save(struct rv__transfer *t, struct rv__str bytes)

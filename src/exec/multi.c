@@ -107,7 +107,9 @@ static void on_ready(uv_poll_t *poll, int status, int events)
     const struct rv__watched *w = (const struct rv__watched *)(const void *)poll;
     struct rv__multi *m = w->multi;
     uv_os_fd_t fd;
-    int running, flags = status < 0 ? CURL_CSELECT_ERR : 0;
+    /* libuv reports a reset as an error. Reading says which one it was, and libcurl repeats a request whose reused
+     * connection the server had closed: with CURL_CSELECT_ERR it does not. */
+    int running, flags = status < 0 ? CURL_CSELECT_IN | CURL_CSELECT_OUT : 0;
     flags |= events & UV_READABLE ? CURL_CSELECT_IN : 0;
     flags |= events & UV_WRITABLE ? CURL_CSELECT_OUT : 0;
     if (uv_fileno((const uv_handle_t *)poll, &fd) < 0)

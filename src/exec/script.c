@@ -42,8 +42,14 @@ enum {
 
 #define HOST "/dist/host/main.js" /* in the package */
 
+struct rv__script_kept {
+    struct rv__child child;
+    struct rv__buf hello, text; /* the frames that it sent */
+};
+
 struct rv__script {
-    struct rv__script_opts opts; /* the texts are the script's own copies */
+    struct rv__script_opts opts;  /* the texts are the script's own copies; `kept` is not used */
+    struct rv__script_kept *kept; /* its first process; NULL: taken, or there is none */
     char host[PATH_BYTES];
     pthread_t thread;
     int wake; /* an eventfd: something has changed */
@@ -243,22 +249,43 @@ static int begin(const struct rv__script_opts *opts, const char *host, struct rv
     return rc;
 }
 
-int rv__script_describe(const struct rv__script_opts *opts, struct rv__buf *text, rv_error *err)
+void rv__script_kept_free(struct rv__script_kept *kept)
+{
+    if (kept == NULL)
+        return;
+    pass_on(&kept->child);
+    if (kept->child.pid != 0)
+        (void)rv__child_reap(&kept->child, 0);
+    rv__buf_done(&kept->hello);
+    rv__buf_done(&kept->text);
+    rv__free(kept);
+}
+
+int rv__script_describe(const struct rv__script_opts *opts, struct rv__buf *text,
+                        struct rv__script_kept **kept, rv_error *err)
 {
     char host[PATH_BYTES];
-    struct rv__child child;
-    struct rv__buf hello;
+    struct rv__script_kept *made = rv__zalloc(1, sizeof *made);
+    if (made == NULL)
+        return rv__nomem(err);
     int rc = rv__script_host(opts->folder, host, err);
     if (rc == RV_OK)
-        rc = begin(opts, host, &child, err);
-    if (rc < 0)
+        rc = begin(opts, host, &made->child, err);
+    if (rc < 0) {
+        rv__free(made);
         return rc;
-    rv__buf_init(&hello, RV__FRAME_MAX);
-    rc = listen_to(&child, -1, &hello, text, err);
-    pass_on(&child);
-    if (child.pid != 0)
-        (void)rv__child_reap(&child, 0);
-    rv__buf_done(&hello);
+    }
+    rv__buf_init(&made->hello, RV__FRAME_MAX);
+    rv__buf_init(&made->text, RV__FRAME_MAX);
+    rc = listen_to(&made->child, -1, &made->hello, &made->text, err);
+    if (rc == RV_OK)
+        rv__buf_str(text, rv__buf_view(&made->text));
+    if (rc == RV_OK && text->rc < 0)
+        rc = rv__nomem(err);
+    if (rc < 0 || kept == NULL)
+        rv__script_kept_free(made);
+    else
+        *kept = made;
     return rc;
 }
 
@@ -312,12 +339,21 @@ static bool live(struct rv__script *s, bool first, bool *steady)
     struct rv__buf hello, text;
     rv_error err;
     int64_t began_ms = rv__mono_ms(rv__clock_real());
-    int rc = begin(&s->opts, s->host, &child, &err);
+    struct rv__script_kept *kept = s->kept;
+    s->kept = NULL;
+    int rc = kept != NULL ? RV_OK : begin(&s->opts, s->host, &child, &err);
     bool again = !first;
-    rv__buf_init(&hello, RV__FRAME_MAX);
-    rv__buf_init(&text, RV__FRAME_MAX);
+    if (kept != NULL) { /* it has described its files */
+        child = kept->child;
+        hello = kept->hello;
+        text = kept->text;
+        rv__free(kept);
+    } else {
+        rv__buf_init(&hello, RV__FRAME_MAX);
+        rv__buf_init(&text, RV__FRAME_MAX);
+    }
     if (rc == RV_OK) {
-        rc = listen_to(&child, s->wake, &hello, &text, &err);
+        rc = text.len > 0 ? RV_OK : listen_to(&child, s->wake, &hello, &text, &err);
         if (rc == RV_OK) {
             struct rv__frame frame = { FRAME_HELLO, rv__buf_view(&hello) };
             tell_described(s, &text);
@@ -403,12 +439,18 @@ int rv__script_new(const struct rv__script_opts *opts, struct rv__script **ret, 
         rc = rv__fail(err, RV_ESYS, "no descriptor for a Node host: %m");
     if (rc == RV_OK)
         rc = rv__script_host(opts->folder, s->host, err);
+    if (rc == RV_OK && opts->kept != NULL) {
+        s->kept = *opts->kept;
+        *opts->kept = NULL;
+    }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (rc == RV_OK && pthread_create(&s->thread, NULL, supervise, s) != 0)
         rc = rv__fail(err, RV_ESYS, "no thread for a Node host");
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (rc < 0) {
+        if (opts->kept != NULL && s->kept != NULL) /* it was taken a moment ago */
+            *opts->kept = s->kept;
         script_free(s);
         return rc;
     }

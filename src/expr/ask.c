@@ -1,9 +1,10 @@
-/* ask.c: the question of a template to jq: which expressions, and what they see.
+/* ask.c: writes the request that asks an evaluator process for the expressions of a template, with the
+ * part of the scope that they use.
  *
- * One scope is made for all expressions of a template: the roots and steps that any of them uses. An
- * expression that takes the whole (`keys`) gets the whole; to the others more than they use is no
- * difference. Each entry of the scope is a path and a value: the slot of one that the process has, or the
- * text itself in brackets. */
+ * One scope is sent for all expressions of a template: the roots and steps that any of them uses. If one of
+ * them uses the whole scope (`keys`), all of it is sent; that changes nothing for the others. Each entry of
+ * the scope is a path and a value: either the slot of a value that the process already has, or the text
+ * itself in brackets. */
 #include <string.h>
 
 #include "base/error.h"
@@ -38,7 +39,8 @@ static void put_path(struct asking *a, struct rv__str root, struct rv__str name,
     for (size_t i = 0; i < 3 && !rv__str_none(path[i]); i++) {
         struct rv__str rest = path[i];
         const char *dot;
-        while (i == 0 && !rv__str_none(name) && /* loop.parent; a root without a name is as it is */
+        while (i == 0 &&
+               !rv__str_none(name) && /* loop.parent; a root without a name stays as it is */
                (dot = memchr(rest.at, '.', rest.len)) != NULL) {
             rv__buf_json_str(a->out, (struct rv__str){ rest.at, (size_t)(dot - rest.at) });
             rv__buf_char(a->out, ',');
@@ -66,7 +68,7 @@ static void put_slot(struct asking *a, struct rv__str root, struct rv__str name,
     rv__buf_char(a->out, ']');
 }
 
-/* One text of the scope. 1: there is one; 0: there is none. */
+/* Write one text of the scope. Returns 1 if it exists, 0 if not. */
 static int put_text(struct asking *a, struct rv__str root, struct rv__str name,
                     struct rv__str field)
 {
@@ -108,7 +110,7 @@ static int put_text(struct asking *a, struct rv__str root, struct rv__str name,
     return 1;
 }
 
-/* Several texts: of a step (`name`, then `parts` are fields), lastStep or loop. 1: any is there. */
+/* Write several texts: the fields of a step (`name`), of lastStep or of loop. Returns 1 if any exists. */
 static int put_parts(struct asking *a, struct rv__str root, struct rv__str name,
                      const struct rv__str *parts, size_t count)
 {
@@ -139,7 +141,7 @@ static int put_steps(struct asking *a)
     return rc;
 }
 
-/* secrets: those that are named, never all; a value goes with its question and is not kept. */
+/* secrets: only those that are named, never all. Their values are sent with each request and not cached. */
 static int put_secrets(struct asking *a)
 {
     struct rv__str root = rv__str("secrets");
@@ -151,7 +153,7 @@ static int put_secrets(struct asking *a)
     return rc;
 }
 
-/* The iteration, and those around it if something may look at them. */
+/* The iteration, and the enclosing ones if an expression may use them. */
 static int put_loop(struct asking *a)
 {
     int any = put_parts(a, rv__loop_root(0), none, rv__loop_names, RV__LOOP_NAMES), rc = any;
@@ -162,7 +164,7 @@ static int put_loop(struct asking *a)
     return rc < 0 ? rc : any;
 }
 
-/* Outside of an iteration there is no `loop`; everything else is there, if only as null. */
+/* Outside of an iteration there is no `loop`; every other root exists, at least as null. */
 static int put_root(struct asking *a, struct rv__str root)
 {
     bool loop = rv__str_is(root, "loop");

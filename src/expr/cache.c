@@ -1,12 +1,12 @@
-/* cache.c: a text is made once, however many expressions look at it. */
+/* cache.c: keeps texts of a scope, so that each is written once for all expressions that use it. */
 #include "expr/cache.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 
 enum {
-    KEEP_BYTES = 256, /* a shorter text costs less to send or to walk than to keep */
-    KEPT_BYTES = 128, /* of an entry itself */
+    KEEP_BYTES = 256, /* shorter texts are not worth an entry */
+    KEPT_BYTES = 128, /* memory of an entry itself */
 };
 
 int rv__expr_texts_new(size_t max_bytes, struct rv__expr_texts **ret, rv_error *err)
@@ -63,11 +63,11 @@ static void charge(struct rv__expr_texts *texts, struct rv__kept *kept, size_t b
         drop(texts, texts->oldest);
 }
 
-/* Its identity; false: it has none, or is not worth it. */
+/* Fill in the key of a text. False: it has no key, or is too short to be kept. */
 static bool identify(const struct rv__scope_text *text, struct rv__kept *ret)
 {
     *ret = (struct rv__kept){ .next = NULL };
-    if (text->blob != NULL) { /* of a text that is not at hand: the whole of it */
+    if (text->blob != NULL) { /* a text that is not loaded: the whole blob */
         ret->key[0] = (uintptr_t)text->blob;
         ret->key[1] = (uintptr_t)text->json.at;
         return rv__str_none(text->json) || text->json.len >= KEEP_BYTES;
@@ -92,7 +92,7 @@ static struct rv__kept **slot_of(struct rv__expr_texts *texts, const struct rv__
     return &texts->slots[(hash >> 40) % RV__KEPT_SLOTS];
 }
 
-/* The entry of this text, made if need be. *ret NULL: it is not to be kept. */
+/* Find or make the entry of this text. *ret NULL: it is not kept. */
 static int find(struct rv__expr_texts *texts, const struct rv__scope_text *text,
                 struct rv__kept **ret)
 {
@@ -147,7 +147,7 @@ int rv__text_of(struct rv__expr_texts *texts, struct rv__scope *scope,
     int rc = scope->text(scope, text, own, err);
     if (rc < 0)
         return rc;
-    assert(*own != NULL); /* it was said to be there */
+    assert(*own != NULL); /* the caller said that it exists */
     *ret = rv__blob_str(*own);
     if (*kept != NULL && (*own)->len <= texts->max_bytes) {
         (*kept)->blob = rv__blob_ref(*own);

@@ -1,7 +1,7 @@
-/* eval.c: what a template is worth in a scope: its pieces, one behind the other.
+/* eval.c: the value of a template in a scope, put together from its pieces.
  *
- * A plain path looks at texts. Anything else has been through jq by now, elsewhere: its value comes with
- * the answer (ask.c wrote the question). */
+ * A plain path is looked up in the texts of the scope. Everything else was evaluated by jq in another
+ * process before: its value comes with the answer to the request that ask.c wrote. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -50,10 +50,10 @@ int rv__expr_failed(const struct rv__expr *expr, int code, rv_error *err, const 
 
 /* ------------------------------------------------------------------------------- templates --- */
 
-/* A JSON value as it stands within a string that is being written. */
+/* Write a JSON value into a string that is being written. */
 static void put_within_string(struct rv__str json, struct rv__buf *out)
 {
-    if (*json.at == '"') { /* it is within one already: its escapes stay */
+    if (*json.at == '"') { /* a string: without its quotes, its escapes stay */
         rv__buf_add(out, json.at + 1, json.len - 2);
         return;
     }
@@ -144,13 +144,13 @@ int rv__exprs_compose(struct rv__exprs *set, uint32_t number, struct rv__expr_te
     if (rc == RV_OK)
         rc = rv__buf_err(out, err);
     if (rc < 0) {
-        out->rc = RV_OK; /* it was, before us */
+        out->rc = RV_OK; /* it was RV_OK before this call */
         rv__buf_cut(out, start);
     }
     return rc;
 }
 
-/* jq cites the values that it could not use, cut: a mask would not know them. */
+/* jq quotes values in its messages and cuts them, so a mask would not find a secret in them. */
 static const char hidden[] = "jq failed; its message is not shown, because a secret is in use";
 
 int rv__exprs_failed(const struct rv__exprs *set, uint32_t number, size_t i, int code,

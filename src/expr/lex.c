@@ -1,5 +1,5 @@
-/* lex.c: jq's tokens. Where jq and we disagree on a token, jq has the last word when it compiles; what
- * must agree is where strings, comments and brackets end, for that decides where an expression does. */
+/* lex.c: reads jq's tokens. A wrong token does no harm, since jq compiles the text itself. But the ends of
+ * strings, comments and brackets must be right: they decide where an expression ends. */
 #include "expr/lex.h"
 
 static const struct rv__str keywords[] = {

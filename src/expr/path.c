@@ -1,19 +1,19 @@
-/* path.c: plain paths: looked up in the texts of the scope, which come out byte for byte; and read and
- * walked by themselves, for who has the texts at hand (the accessors of C steps).
+/* path.c: plain paths: looked up in the texts of the scope, whose bytes stay as they are; also read and
+ * followed on their own, for the accessors of C steps.
  *
- * jq would give the same but for the bytes: what is not there is null, and an index that does not fit
- * what it is applied to is an error in jq's words. */
+ * The value is the one jq would give: what does not exist is null, and an index of the wrong type is an
+ * error with jq's message. */
 #include <assert.h>
 
 #include "base/error.h"
 #include "base/json.h"
 #include "expr/eval.h"
 
-enum { MEMO_BYTES = 1024 }; /* a path into a shorter text is walked anew */
+enum { MEMO_BYTES = 1024 }; /* a path into a shorter text is not remembered */
 
 static const struct rv__str none = { NULL, 0 };
 
-/* A text put together of several: {"result":…,"state":…}, as jq would see it. */
+/* Write an object of several texts, {"result":…,"state":…}, as jq would see it. */
 static int write_parts(struct rv__eval_state *e, struct rv__str root, struct rv__str name,
                        const struct rv__str *parts, size_t count, struct rv__buf *out)
 {
@@ -62,7 +62,7 @@ static int write_steps(struct rv__eval_state *e, struct rv__buf *out)
     return rc == RV_OK ? rv__buf_err(out, e->err) : rc;
 }
 
-/* One step further. RV_ENOTFOUND: nothing is there, which is null; RV_EINVAL: it does not fit. */
+/* Follow one step of a path. RV_ENOTFOUND: it is null; RV_EINVAL: the index has the wrong type. */
 static int walk_step(const struct rv__expr_step *step, struct rv__str *json, rv_error *err)
 {
     enum rv__json_type type = rv__json_type(*json);
@@ -76,7 +76,7 @@ static int walk_step(const struct rv__expr_step *step, struct rv__str *json, rv_
         rv__json_iter_init(&it, *json);
         while (rv__json_next(&it, &key, &value))
             if (rv__json_string_is(key, step->key))
-                found = value; /* the last of that name counts */
+                found = value; /* of equal keys the last one counts */
         if (rv__str_none(found))
             return RV_ENOTFOUND;
         *json = found;
@@ -121,7 +121,7 @@ int rv__path_read(struct rv__arena *arena, struct rv__str text, struct rv__expr_
     if (text.len > RV__EXPR_MAX_BYTES)
         return rv__fail(err, RV_ETOOBIG, "it has %zu bytes: at most %d are allowed", text.len,
                         RV__EXPR_MAX_BYTES);
-    /* No token is shorter than a byte. */
+    /* A token has at least one byte. */
     expr.toks = rv__arena_alloc(arena, (text.len + 1) * sizeof *expr.toks);
     if (expr.toks == NULL)
         return rv__nomem(err);
@@ -149,7 +149,7 @@ static int walk_path(struct rv__eval_state *e, size_t from, struct rv__str *json
     return rc == RV_EINVAL ? rv__expr_failed(e->expr, rc, e->err, why.message) : rc;
 }
 
-/* The same, remembering where it led, if that is worth it. */
+/* The same, but remembers the result for a long text. */
 static int walk_known(struct rv__eval_state *e, size_t from, const struct rv__kept *kept,
                       struct rv__str *json)
 {
@@ -175,7 +175,7 @@ static int walk_known(struct rv__eval_state *e, size_t from, const struct rv__ke
     return rc;
 }
 
-/* Is there such a part at all? Of anything else the scope is not asked. */
+/* Does such a part exist at all? The scope is asked only for those. */
 static bool part_exists(const struct rv__expr *expr, size_t depth)
 {
     bool loop = rv__str_is(expr->path[0].key, "loop");
@@ -212,7 +212,7 @@ static size_t text_depth(const struct rv__expr *expr)
     return expr->path_count >= depth ? depth : 0;
 }
 
-/* An iteration with those around it, as many as there are: {item, index, items, parent: {…}}. */
+/* Write an iteration with all enclosing ones: {item, index, items, parent: {…}}. */
 static int write_loop(struct rv__eval_state *e, size_t level, struct rv__buf *out)
 {
     size_t open = 0;
@@ -229,7 +229,7 @@ static int write_loop(struct rv__eval_state *e, size_t level, struct rv__buf *ou
             rv__buf_cut(out, before);
         if (!there)
             break;
-        rv__buf_cut(out, out->len - 1); /* its bracket closes behind its parent */
+        rv__buf_cut(out, out->len - 1); /* its bracket closes after its parent */
         rv__buf_text(out, ",\"parent\":");
         open++;
     }
@@ -241,7 +241,7 @@ static int write_loop(struct rv__eval_state *e, size_t level, struct rv__buf *ou
     return rv__buf_err(out, e->err);
 }
 
-/* The path ends at something that is put together. RV_ENOTFOUND: it is null. */
+/* The path ends at an object of several texts. RV_ENOTFOUND: it is null. */
 static int path_of_parts(struct rv__eval_state *e, struct rv__str *ret)
 {
     const struct rv__expr *expr = e->expr;
@@ -250,7 +250,7 @@ static int path_of_parts(struct rv__eval_state *e, struct rv__str *ret)
     int rc;
     rv__buf_reset(work);
     if (rv__str_is(root, "secrets"))
-        return RV_ENOTFOUND; /* never all of them */
+        return RV_ENOTFOUND; /* secrets are never given all at once */
     if (rv__str_is(root, "steps") && expr->path_count == 1)
         rc = write_steps(e, work);
     else if (rv__str_is(root, "steps"))
@@ -263,7 +263,7 @@ static int path_of_parts(struct rv__eval_state *e, struct rv__str *ret)
     return rc;
 }
 
-/* .steps["a"] and .loop.item name texts; .steps[0] or .steps.a[0] is what jq says it is. */
+/* .steps["a"] and .loop.item name texts; .steps[0] and .steps.a[0] are jq's errors. */
 static int keys_only(struct rv__eval_state *e, size_t depth)
 {
     static const char why[] = "Cannot index object with number";
@@ -273,7 +273,7 @@ static int keys_only(struct rv__eval_state *e, size_t depth)
     return RV_OK;
 }
 
-/* The text a plain path leads to; RV_ENOTFOUND: null. *own is to be unref'd after its use. */
+/* The text that a plain path leads to; RV_ENOTFOUND: null. The caller unrefs *own after use. */
 int rv__path_text(struct rv__eval_state *e, struct rv__str *ret, struct rv__blob **own)
 {
     const struct rv__expr *expr = e->expr;

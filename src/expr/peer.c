@@ -1,9 +1,9 @@
-/* peer.c: which values and programs an evaluator process has, as this end knows it.
+/* peer.c: which values and programs an evaluator process has cached, as decided on this side.
  *
- * This end decides: it gives each a slot, and tells the process what is in it before it asks a question
- * that needs it. The process only does as it is told, so neither has to ask the other. The values are
- * bounded by what they take there, about; the one used longest ago goes first. What the present question
- * uses stays, even above the bound: else a value could be gone when the question is heard. */
+ * This side gives each value a slot and sends the content of a slot before the first request that needs it;
+ * so neither side ever has to ask. The estimated memory of the values is limited, and the least recently used
+ * goes first. Values of the current request stay even above the limit: they must be cached when the request
+ * arrives. */
 #include "expr/peer.h"
 
 #include <assert.h>
@@ -17,21 +17,21 @@ enum {
 };
 #define PROGRAM_BYTES ((size_t)64 << 20) /* far above RV__PROGRAM_TOKENS or RV__EXPR_MAX_BYTES */
 
-struct there {
+struct cached {
     uint64_t key[2]; /* blob and place in it; or the scope's key, and `keyed` */
     bool keyed;
-    uint64_t question;     /* that used it last */
-    struct rv__blob *blob; /* held, so that its address stays its own; NULL: keyed */
+    uint64_t question;     /* the last request that used it */
+    struct rv__blob *blob; /* held, so that no other blob gets its address; NULL: keyed */
     size_t bytes;
-    struct there *next;          /* of its bucket, or of the free ones */
-    struct there *newer, *older; /* by use */
+    struct cached *next;          /* of its bucket, or of the free ones */
+    struct cached *newer, *older; /* by use */
 };
 
 struct rv__expr_peer {
     struct rv__expr_sender *sender;
-    struct there values[RV__PEER_VALUES];
-    struct there *buckets[BUCKETS];
-    struct there *free, *newest, *oldest;
+    struct cached values[RV__PEER_VALUES];
+    struct cached *buckets[BUCKETS];
+    struct cached *free, *newest, *oldest;
     size_t bytes, max_bytes;
     uint64_t question;
 
@@ -62,7 +62,7 @@ void rv__expr_peer_free(struct rv__expr_peer *peer)
 {
     if (peer == NULL)
         return;
-    for (struct there *t = peer->newest; t != NULL; t = t->older)
+    for (struct cached *t = peer->newest; t != NULL; t = t->older)
         rv__blob_unref(t->blob);
     rv__buf_done(&peer->text);
     rv__free(peer);
@@ -70,28 +70,28 @@ void rv__expr_peer_free(struct rv__expr_peer *peer)
 
 /* --------------------------------------------------------------------------------- values --- */
 
-static void identify(const struct rv__scope_text *text, struct there *ret)
+static void identify(const struct rv__scope_text *text, struct cached *ret)
 {
-    bool held = text->blob != NULL; /* of a text that is not at hand: the whole of it */
-    *ret = (struct there){ .keyed = !held };
+    bool held = text->blob != NULL; /* a text that is not loaded: the whole blob */
+    *ret = (struct cached){ .keyed = !held };
     ret->key[0] = held ? (uint64_t)(uintptr_t)text->blob : text->key[0];
     ret->key[1] = held ? (uint64_t)(uintptr_t)text->json.at : text->key[1];
 }
 
-static struct there **bucket_of(struct rv__expr_peer *peer, const struct there *who)
+static struct cached **bucket_of(struct rv__expr_peer *peer, const struct cached *who)
 {
     uint64_t hash = (who->key[0] ^ (who->key[1] * UINT64_C(0x9E3779B97F4A7C15))) *
                     UINT64_C(0xD6E8FEB86659FD93);
     return &peer->buckets[(hash >> 40) % BUCKETS];
 }
 
-static void leave_order(struct rv__expr_peer *peer, struct there *t)
+static void leave_order(struct rv__expr_peer *peer, struct cached *t)
 {
     *(t->newer != NULL ? &t->newer->older : &peer->newest) = t->older;
     *(t->older != NULL ? &t->older->newer : &peer->oldest) = t->newer;
 }
 
-static void become_newest(struct rv__expr_peer *peer, struct there *t)
+static void become_newest(struct rv__expr_peer *peer, struct cached *t)
 {
     t->newer = NULL;
     t->older = peer->newest;
@@ -99,17 +99,17 @@ static void become_newest(struct rv__expr_peer *peer, struct there *t)
     peer->newest = t;
 }
 
-/* Nothing is told: something else comes into its slot, or the caller tells. */
-static void forget(struct rv__expr_peer *peer, struct there *t)
+/* Drop an entry without telling the process: the slot is overwritten, or the caller tells it. */
+static void forget(struct rv__expr_peer *peer, struct cached *t)
 {
-    struct there **at = bucket_of(peer, t);
+    struct cached **at = bucket_of(peer, t);
     while (*at != t)
         at = &(*at)->next;
     *at = t->next;
     leave_order(peer, t);
     peer->bytes -= t->bytes;
     rv__blob_unref(t->blob);
-    *t = (struct there){ .next = peer->free };
+    *t = (struct cached){ .next = peer->free };
     peer->free = t;
 }
 
@@ -120,9 +120,9 @@ void rv__peer_begin(struct rv__expr_peer *peer)
 
 bool rv__peer_has(struct rv__expr_peer *peer, const struct rv__scope_text *text, unsigned *slot)
 {
-    struct there who;
+    struct cached who;
     identify(text, &who);
-    for (struct there *t = *bucket_of(peer, &who); t != NULL; t = t->next)
+    for (struct cached *t = *bucket_of(peer, &who); t != NULL; t = t->next)
         if (t->key[0] == who.key[0] && t->key[1] == who.key[1] && t->keyed == who.keyed) {
             leave_order(peer, t);
             become_newest(peer, t);
@@ -136,7 +136,7 @@ bool rv__peer_has(struct rv__expr_peer *peer, const struct rv__scope_text *text,
     return false;
 }
 
-/* About what the parsed value takes: each comma, colon and bracket stands for one more. */
+/* Estimated memory of the parsed value: each comma, colon and bracket counts as one more value. */
 static size_t weight(struct rv__str json)
 {
     size_t values = 1;
@@ -148,8 +148,8 @@ static size_t weight(struct rv__str json)
 void rv__peer_sent(struct rv__expr_peer *peer, unsigned slot, const struct rv__scope_text *text,
                    struct rv__str json)
 {
-    struct there *t = &peer->values[slot], **bucket;
-    assert(peer->free == t); /* as rv__peer_has() said, just now */
+    struct cached *t = &peer->values[slot], **bucket;
+    assert(peer->free == t); /* the slot that rv__peer_has() returned */
     peer->free = t->next;
     identify(text, t);
     t->blob = t->keyed ? NULL : rv__blob_ref(text->blob);

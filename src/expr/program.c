@@ -1,12 +1,12 @@
 /* program.c: the expressions of a set as one jq program (a large set: several), as text.
  *
- *   which one? | if n < 4 then if n < 2 then … (expression 2) … end end
+ *   number of the expression | if n < 4 then if n < 2 then … (expression 2) … end end
  *
- * Text goes in token by token and in parentheses: comments and line ends are gone by then, and the
- * lexer has seen every bracket close, so that no expression can end its parentheses.
+ * An expression is written token by token, in parentheses. Comments and line ends are left out, and the
+ * lexer has seen every bracket close, so no expression can close its own parentheses.
  *
- * jq says in which line an error is, and nothing finer. So to say where in an expression it is, the
- * expression is compiled once more with every token in a line of its own. */
+ * jq reports only the line of an error. To find the position within an expression, it is compiled again
+ * with each token on a line of its own. */
 #include "expr/set.h"
 
 #include <stdio.h>
@@ -19,10 +19,10 @@
 
 /* ---------------------------------------------------------------------------- as a text --- */
 
-/* Tokens, each behind `between`; but what is in a string stays as it is, and "$x" together. */
+/* Write the tokens, each after `between`; except within strings, and "$x" stays together. */
 static void put_tokens(struct rv__buf *out, const struct rv__expr *expr, char between)
 {
-    char open[RV__EXPR_MAX_DEPTH + 1] = { 0 }; /* as the lexer had it; open[0]: nothing is */
+    char open[RV__EXPR_MAX_DEPTH + 1] = { 0 }; /* open brackets, as in the lexer; open[0]: none */
     size_t depth = 0;
     for (size_t i = 0; i < expr->tok_count; i++) {
         const struct rv__tok *tok = &expr->toks[i];
@@ -37,7 +37,7 @@ static void put_tokens(struct rv__buf *out, const struct rv__expr *expr, char be
     }
 }
 
-/* Which of the expressions [from, to) it is, by halves. */
+/* Choose one of the expressions [from, to) by binary search. */
 static void put_choice(struct rv__buf *out, struct rv__expr *const *exprs, uint32_t from,
                        uint32_t to)
 {
@@ -76,7 +76,7 @@ static int compile(const struct check *c, const struct rv__buf *text, rv_error *
     return rc < 0 ? rc : c->compiler->compile(c->compiler, rv__buf_view(text), complaint);
 }
 
-/* jq's sentence without its wrapping, and the line it names (0: none). It says
+/* Reduce jq's message to its sentence; returns the line it names (0: none). jq writes
  * "jq: error: syntax error, unexpected ')' (Unix shell quoting issues?) at <top-level>, line 4:\n…" */
 static size_t read_complaint(rv_error *complaint)
 {
@@ -97,12 +97,12 @@ static size_t read_complaint(rv_error *complaint)
     return line;
 }
 
-/* Where the token is that stands in this line of the text with a token a line. */
+/* Where the token is that was written on this line. */
 static const char *token_of_line(const struct rv__expr *expr, size_t line)
 {
     struct rv__buf upto;
     struct rv__expr part = *expr;
-    const char *at = expr->text.at + expr->text.len; /* behind the last: the end */
+    const char *at = expr->text.at + expr->text.len; /* after the last token: the end */
     for (part.tok_count = 1; part.tok_count <= expr->tok_count; part.tok_count++) {
         size_t lines = 1;
         rv__buf_init(&upto, PROGRAM_BYTES);
@@ -118,7 +118,7 @@ static const char *token_of_line(const struct rv__expr *expr, size_t line)
     return at;
 }
 
-/* Compile one of them alone. RV_OK: it is not this one. */
+/* Compile one expression alone. RV_OK: the error is not in this one. */
 static int blame(const struct check *c, const struct rv__expr *expr, rv_error *complaint,
                  const char **ret_at)
 {
@@ -133,7 +133,7 @@ static int blame(const struct check *c, const struct rv__expr *expr, rv_error *c
         return rc;
     size_t line = read_complaint(complaint);
     *ret_at = line > 0 ? token_of_line(expr, line) : expr->text.at;
-    if (*ret_at == expr->text.at + expr->text.len) { /* the ')' is ours */
+    if (*ret_at == expr->text.at + expr->text.len) { /* at the ')' that we added */
         char *ours = strstr(complaint->message, "unexpected ')'");
         if (ours != NULL)
             snprintf(ours, sizeof complaint->message - (size_t)(ours - complaint->message),
@@ -142,7 +142,7 @@ static int blame(const struct check *c, const struct rv__expr *expr, rv_error *c
     return rc;
 }
 
-/* The program does not compile: name each expression that does not. */
+/* The program does not compile: report each expression that does not. */
 static int blame_each(const struct check *c, struct rv__expr *const *exprs, uint32_t count,
                       rv_error *err)
 {
@@ -181,7 +181,7 @@ static int check_program(const struct check *c, const struct rv__exprs *set,
         return rv__fail(err, rc, "%s", complaint.message);
     if (rc == RV_EPARSE) {
         rc = blame_each(c, set->jq_exprs + program->from, program->count, err);
-        if (rc == RV_OK) { /* each compiles alone: it must be libjq */
+        if (rc == RV_OK) { /* each compiles alone: libjq failed */
             (void)read_complaint(&complaint);
             rc = rv__fail(err, RV_EPARSE, "the expressions do not compile together: %s",
                           complaint.message);

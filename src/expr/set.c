@@ -1,7 +1,7 @@
-/* set.c: templates come in as JSON and become lists of pieces.
+/* set.c: reads templates, given as JSON, into lists of pieces.
  *
- * Everything of a set lives in one arena that only grows: a template that is refused leaves a little
- * waste behind, and the set goes with its workflow. */
+ * A set lives in one arena that only grows. A refused template wastes a little memory until the set is
+ * freed with its workflow. */
 #include "expr/set.h"
 
 #include <assert.h>
@@ -21,13 +21,12 @@ struct reader {
     rv_error *err;
 };
 
-/* A template's uses are compared with so many before them: enough for any that a person writes, and the
- * time stays in proportion. */
+/* Each use is compared with at most so many earlier ones, to find duplicates in linear time. */
 enum { COMPARED_USES = 64 };
 
 uint64_t rv__expr_serial(void)
 {
-    static _Atomic uint64_t serials; /* only has to differ: no order, nothing depends on it */
+    static _Atomic uint64_t serials; /* numbers need only differ; their order means nothing */
     return atomic_fetch_add_explicit(&serials, 1, memory_order_relaxed) + 1;
 }
 
@@ -90,14 +89,14 @@ static int add_piece(struct reader *r, enum rv__piece_kind kind, struct rv__str 
     return RV_OK;
 }
 
-/* The template's own text from where it was copied to up to `to`. */
+/* Add the template's text from the last copied byte up to `to`. */
 static int copy_upto(struct reader *r, const char *to)
 {
     struct rv__str json = { r->copied, (size_t)(to - r->copied) };
     return json.len > 0 ? add_piece(r, PIECE_JSON, json, NULL) : RV_OK;
 }
 
-/* A stretch of text within a string, escaped again. */
+/* Add a part of a string, escaped again. */
 static int add_text(struct reader *r, struct rv__str text)
 {
     struct rv__str json = { NULL, 0 };
@@ -147,7 +146,7 @@ static int keep_expr(struct reader *r, struct rv__expr *expr)
     return RV_OK;
 }
 
-/* The expression behind "${" at `from`. *end is behind its "}". */
+/* Read the expression that begins at `from`, after "${". *end is after its "}". */
 static int read_expr(struct reader *r, struct rv__str string, const char *from, const char **end,
                      struct rv__expr **ret)
 {
@@ -200,14 +199,14 @@ static const char *find_expr(struct rv__str string, const char *at)
     const char *end = string.at + string.len;
     for (; end - at >= 2; at++) {
         if (at[0] == '$' && at[1] == '$' && end - at >= 3 && at[2] == '{')
-            at += 2; /* its text; the loop goes behind the "{" */
+            at += 2; /* "$${" is literal text */
         else if (at[0] == '$' && at[1] == '{')
             return at;
     }
     return NULL;
 }
 
-/* Literal text, each "$${" of it as "${". */
+/* Add literal text, with "${" for each "$${". */
 static int add_literal(struct reader *r, const char *at, const char *end)
 {
     for (;;) {
@@ -226,7 +225,7 @@ static int read_string(struct reader *r, struct rv__str value)
     struct rv__expr *expr = NULL;
     int rc;
     if (memchr(value.at, '{', value.len) == NULL && memchr(value.at, '\\', value.len) == NULL)
-        return RV_OK; /* nothing in it: it stays in the text around it */
+        return RV_OK; /* no expression in it: it is copied with the surrounding text */
     if (rv__json_string(value, &r->set->arena, &string) < 0)
         return rv__nomem(r->err);
     if (memmem(string.at, string.len, "${", 2) == NULL)
@@ -235,7 +234,7 @@ static int read_string(struct reader *r, struct rv__str value)
     rc = copy_upto(r, value.at);
     r->copied = value.at + value.len;
     const char *at = string.at, *end = string.at + string.len, *from = find_expr(string, at);
-    if (rc == RV_OK && from == at) { /* perhaps nothing but one */
+    if (rc == RV_OK && from == at) { /* the string may consist of one expression */
         rc = read_expr(r, string, from, &at, &expr);
         if (rc == RV_OK && at == end)
             return add_piece(r, PIECE_VALUE, (struct rv__str){ NULL, 0 }, expr);
@@ -260,7 +259,7 @@ static int read_string(struct reader *r, struct rv__str value)
     return rc;
 }
 
-/* Recurses along the depth of the value, which rv__json_check() has bounded. */
+/* Recursive; rv__json_check() has limited the depth. */
 static int read_value(struct reader *r, struct rv__str value)
 {
     struct rv__json_iter it;
@@ -287,7 +286,7 @@ static int read_value(struct reader *r, struct rv__str value)
     return rc;
 }
 
-/* ----------------------------------------------------------------------------- the adding --- */
+/* --------------------------------------------------------------------------------- adding --- */
 
 /* Room in an array for `more` elements of `size` bytes. */
 static int grow(void *array, uint32_t count, uint32_t *cap, size_t more, size_t size, rv_error *err)
@@ -305,7 +304,7 @@ static int grow(void *array, uint32_t count, uint32_t *cap, size_t more, size_t 
     return RV_OK;
 }
 
-/* The program that takes one more expression: the last, or a new one. */
+/* Add the expression to the last program, or to a new one if that is full. */
 static void join_program(struct rv__exprs *set, struct rv__expr *expr)
 {
     struct rv__program *last = set->program_count > 0 ? &set->programs[set->program_count - 1]
@@ -332,7 +331,7 @@ static bool needed(const struct rv__template *tpl, const struct rv__expr_use *us
     return false;
 }
 
-/* What the expressions that need jq see, all together: one scope is made for all of them. */
+/* What all expressions that need jq use: one scope is sent for them. */
 static int gather_needs(struct reader *r)
 {
     struct rv__template *tpl = &r->tpl;

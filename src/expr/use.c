@@ -1,14 +1,14 @@
-/* use.c: what an expression uses, told from its tokens.
+/* use.c: finds out from the tokens which parts of the scope an expression uses.
  *
- * Two things hang on it: names of steps that do not exist are refused before a run begins, and an
- * evaluation fetches only what is used. The second must never miss a use, so wherever the tokens
- * leave a doubt the answer is "the whole".
+ * This serves two ends: names of steps that do not exist are refused before a run begins, and an
+ * evaluation fetches only what is used. The second must never miss a use, so in doubt the answer is
+ * "the whole scope".
  *
- * In the beginning "." is the scope. It is something else behind a "|" (up to the bracket's or the
- * branch's end), so only what stands before one can use the scope: `.input.x` uses the root input;
- * `..`, a "." without a name, an assignment, or a function (`keys`, but not `null`) uses the whole.
- * "x as $y | …" and "label $out | …" leave "." alone. What is behind "reduce" or in the arguments of
- * a function is read as if "." were still the scope: that can only name too much. */
+ * At the beginning "." is the scope. After a "|" it is something else (up to the end of the bracket or
+ * branch), so only what comes before can use the scope. `.input.x` uses the root input; `..`, a "." without
+ * a name, an assignment, or a function (`keys`, but not `null`) uses the whole. "x as $y | …" and
+ * "label $out | …" do not change ".". What follows "reduce" and the arguments of a function are read as if
+ * "." were still the scope: that can only find too many uses. */
 #include <assert.h>
 
 #include "base/json.h"
@@ -18,8 +18,8 @@
 const struct rv__str rv__loop_names[RV__LOOP_NAMES] = { RV__STR("item"), RV__STR("index"),
                                                         RV__STR("items") };
 
-/* Functions without a look at ".", and the words of jq that begin nothing. */
-static const struct rv__str blind[] = {
+/* Functions that ignore ".", and jq's keywords. */
+static const struct rv__str ignores_input[] = {
     RV__STR("true"), RV__STR("false"), RV__STR("null"),     RV__STR("empty"),
     RV__STR("now"),  RV__STR("nan"),   RV__STR("infinite"), RV__STR("range"),
 };
@@ -29,7 +29,7 @@ static const struct rv__str assigning[] = {
     RV__STR("*="), RV__STR("/="), RV__STR("%="), RV__STR("//="),
 };
 
-/* Names of libjq that read what is not the expression's business, or end more than it. */
+/* Functions of libjq that read the environment or other inputs, or end the process. */
 static const struct rv__str unavailable[] = {
     RV__STR("env"),           RV__STR("input"),
     RV__STR("inputs"),        RV__STR("debug"),
@@ -61,7 +61,7 @@ bool rv__expr_known_root(struct rv__str root)
     return LISTED(root, known_roots);
 }
 
-/* The i-th token is this one. Behind the last there is none. */
+/* Is the i-th token this one? False after the last. */
 static bool is(const struct rv__expr *expr, size_t i, const char *text)
 {
     return i < expr->tok_count && expr->toks[i].kind != TOK_TEXT &&
@@ -118,7 +118,7 @@ const char *rv__expr_refused(const struct rv__expr *expr, const char **ret_at)
 
 /* --------------------------------------------------------------------------- plain paths --- */
 
-/* A string without interpolation whose quote is at *i: its text; *i is then behind it. */
+/* The text of a string without interpolation, whose quote is at *i; moves *i after it. */
 static int plain_string(struct rv__arena *arena, const struct rv__expr *expr, size_t *i,
                         struct rv__str *ret)
 {
@@ -132,7 +132,8 @@ static int plain_string(struct rv__arena *arena, const struct rv__expr *expr, si
     if (!kind_is(expr, at, TOK_QUOTE))
         return RV_ENOTFOUND;
     quoted = (struct rv__str){ from, (size_t)(expr->toks[at].text.at + 1 - from) };
-    if (rv__json_check(quoted, 1, &quoted, NULL) < 0) /* jq allows more; then it is jq's */
+    if (rv__json_check(quoted, 1, &quoted, NULL) <
+        0) /* jq accepts more than JSON: leave it to jq */
         return RV_ENOTFOUND;
     *i = at + 1;
     return rv__json_string(quoted, arena, ret);
@@ -165,8 +166,8 @@ static int plain_bracket(struct rv__arena *arena, const struct rv__expr *expr, s
     return RV_OK;
 }
 
-/* One step of a path whose first token is at *i: .name, ."name", .["name"], and behind another step
- * also ["name"], [0]. RV_ENOTFOUND: it is none. */
+/* One step of a path, whose first token is at *i: .name, ."name", .["name"], and after another step
+ * also ["name"], [0]. RV_ENOTFOUND: there is none. */
 static int plain_step(struct rv__arena *arena, const struct rv__expr *expr, size_t *i,
                       struct rv__expr_step *ret)
 {
@@ -200,7 +201,7 @@ int rv__expr_find_path(struct rv__arena *arena, struct rv__expr *expr)
         if (rc == RV_ENOMEM)
             return rc;
         if (rc < 0 || (count == 0 && rv__str_none(path[0].key)))
-            return RV_OK; /* not one: it is jq's */
+            return RV_OK; /* not a plain path: jq evaluates it */
         count++;
     }
     expr->path = path;
@@ -210,10 +211,10 @@ int rv__expr_find_path(struct rv__arena *arena, struct rv__expr *expr)
 
 /* ------------------------------------------------------------------------------ what is used --- */
 
-/* Where the walk is, for each bracket that is open and each "if". */
+/* State of the walk for each open bracket and each "if". */
 struct level {
-    bool scope;   /* "." is the scope here */
-    bool was;     /* … and was so where the level began */
+    bool scope;   /* "." is the scope here, */
+    bool was;     /* and was where the level began */
     bool binding; /* the next "|" belongs to an "as" or a "label" */
     bool object;  /* directly in { } */
 };
@@ -230,7 +231,7 @@ static void add_use(struct walk *w, size_t i, struct rv__str root, struct rv__st
     struct rv__expr *expr = w->expr;
     if (rv__str_none(root)) {
         if (expr->whole)
-            return; /* once is enough */
+            return; /* noted already */
         expr->whole = true;
     }
     expr->secrets |= rv__str_is(root, "secrets");
@@ -241,8 +242,8 @@ static void add_use(struct walk *w, size_t i, struct rv__str root, struct rv__st
                                                                expr, expr->toks[i].text.at) };
 }
 
-/* A path that begins at *i, "." being the scope: its root and perhaps its step. *i is its last token
- * that was understood. */
+/* Note the root, and perhaps the step, of a path that begins at *i and starts at the scope. Moves *i to
+ * the last token of it that was understood. */
 static int use_path(struct walk *w, size_t *i)
 {
     struct rv__expr_step step;
@@ -274,7 +275,7 @@ static int use_path(struct walk *w, size_t *i)
             at = next;
         }
     }
-    if (rv__str_is(root, "loop")) { /* one of its own members needs no look at those around it */
+    if (rv__str_is(root, "loop")) { /* a member of the iteration itself needs no enclosing ones */
         rc = next < w->expr->tok_count ? plain_step(w->arena, w->expr, &next, &step) : RV_ENOTFOUND;
         if (rc == RV_ENOMEM)
             return rc;
@@ -297,7 +298,7 @@ static void push(struct walk *w, char bracket)
 
 static void pop(struct walk *w)
 {
-    if (w->depth > 0) /* an "end" too many: jq will say so */
+    if (w->depth > 0) /* a surplus "end": jq reports it */
         w->depth--;
 }
 
@@ -328,7 +329,7 @@ static void other(struct walk *w, size_t i, struct rv__str text)
     }
 }
 
-/* A string in { } that stands for a key and its value: {"input"} is {"input": .input}. */
+/* Is it a string that means a key and its value? {"input"} is {"input": .input}. */
 static bool shorthand_string(const struct walk *w, size_t i)
 {
     return w->levels[w->depth].object && i > 0 &&
@@ -347,7 +348,7 @@ static int look(struct walk *w, size_t *i)
                              is(expr, *i - 1, "?") || is(expr, *i - 1, "end"));
     switch (tok->kind) {
     case TOK_FIELD:
-    case TOK_DOT: /* behind a term, it goes on from that: $x.input */
+    case TOK_DOT: /* after a term it continues that one: $x.input */
         if (scope && !behind)
             return use_path(w, i);
         break;
@@ -356,7 +357,7 @@ static int look(struct walk *w, size_t *i)
             add_use(w, *i, none, none);
         break;
     case TOK_NAME:
-        if (scope && !variable && !LISTED(tok->text, blind) &&
+        if (scope && !variable && !LISTED(tok->text, ignores_input) &&
             !(is_key(expr, *i, w->levels[w->depth].object) && is(expr, *i + 1, ":")))
             add_use(w, *i, none, none);
         break;

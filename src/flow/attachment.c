@@ -1,13 +1,13 @@
-/* attachment.c: what an attempt of a state leaves for people: its name, and a row of the store.
+/* attachment.c: the attachment that each attempt of a state leaves: its id, and its row in the store.
  *
- * The name is decided when the attempt begins, and said with it: replay follows. It has the second in it, so
- * two attempts can only have the same within one second; for that the cell remembers how often each was given
- * in the last second in which any was. A clock that is set back does not bring old seconds again: names then
- * keep the last one.
+ * The id is decided when the attempt begins and is part of that fact, so replay gives the same. It contains the
+ * second, so only attempts of one second can collide: the cell remembers which ids were given in the last second.
+ * If the clock is set back, ids keep that last second.
  *
- * The row is written with the fact that ends the attempt, as that of an iteration is (left.c), under a key of
- * its own and with the number of the attempt's actor. It has what the result is made of, so that nobody has
- * to look for that in the journal; long texts are values, as everywhere. ADR 0038. */
+ * The row is written with the fact that ends the attempt, like the row of an iteration (left.c), under a key of
+ * its own. The rows of a run are numbered from 1 in the order in which attempts ended, so a page of the list is a
+ * range of numbers. It contains the result, so that nobody has to search the journal; long texts are values, as
+ * everywhere. ADR 0038, ADR 0047. */
 #include <assert.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@
 enum { FIRST_STAMPS = 16 };
 
 struct rv__stamp {
-    uint64_t name; /* the hash of a name without its suffix */
+    uint64_t name; /* the hash of an id without its suffix */
     int64_t count; /* how often it was given in this second */
 };
 
@@ -34,7 +34,7 @@ void rv__stamps_done(struct rv__stamps *stamps)
 
 /* ---------------------------------------------------------------------------------- names --- */
 
-/* The second that is in the name of an attempt that begins now. */
+/* The second in the id of an attempt that begins now. */
 static int64_t second_of(const struct rv__cell *cell, int64_t at_ms)
 {
     int64_t second = at_ms >= 0 ? at_ms / 1000 : -((999 - at_ms) / 1000);
@@ -60,7 +60,7 @@ static uint64_t hash_of(struct rv__str name)
     return rv__str_hash(RV__HASH_START, name) >> 4; /* a number that snapshots can hold */
 }
 
-/* Where it is, or would be. */
+/* The slot of a hash: where it is, or belongs. */
 static uint32_t *slot_of(const struct rv__stamps *s, uint64_t name)
 {
     size_t at = (size_t)(name * UINT64_C(0x9E3779B97F4A7C15) >> 20) & (s->table_size - 1);
@@ -115,7 +115,7 @@ int rv__attachment_name(const struct rv__cell *cell, const struct rv__actor *sup
 {
     struct rv__buf name;
     int64_t second = second_of(cell, at_ms);
-    rv__buf_init(&name, SIZE_MAX / 8); /* bounded by three names of a plan */
+    rv__buf_init(&name, SIZE_MAX / 8); /* three names of a plan at most */
     put_name(sup, index, attempt, second, &name);
     int64_t before = second == cell->stamps.second && rv__buf_err(&name, NULL) == RV_OK
                          ? given(&cell->stamps, hash_of(rv__buf_view(&name)))
@@ -201,7 +201,7 @@ static void put_number(struct rv__buf *out, const char *key, int64_t number)
     rv__buf_int(out, number);
 }
 
-/* What its agent said of it. A state that is a value stays where it is. */
+/* The description by its agent. A state that is a value is not loaded. */
 static void put_description(struct rv__writer *w, const struct rv__entry *entry)
 {
     struct rv__str text;
@@ -219,7 +219,7 @@ static void put_description(struct rv__writer *w, const struct rv__entry *entry)
     }
 }
 
-/* What it left, if it ended well; else why it did not. */
+/* Its result if it finished, else its error; and its description. */
 static void put_outcome(const struct rv__actor *frame, const struct rv__attachment_end *end,
                         struct rv__buf *out)
 {
@@ -261,6 +261,7 @@ void rv__attachment_write(const struct rv__actor *frame, const struct rv__attach
     rv__buf_init(&path, SIZE_MAX / 8);
     rv__body_path(frame->frame.body, vector, &path);
     put_text(out, "{\"id\":", rv__blob_str(frame->frame.attachment));
+    put_number(out, ",\"a\":", (int64_t)frame->id);
     put_number(out, ",\"o\":", (int64_t)sup->id);
     put_number(out, ",\"n\":", sup->node->id);
     put_number(out, ",\"x\":", index);
@@ -334,7 +335,7 @@ int rv__attachment_result(const struct rv__plan *plan, struct rv__str row,
     return rv__writer_end(&w);
 }
 
-/* 1: what its agent said of it was put; 0: it said nothing. */
+/* 1: the description by its agent was written; 0: there is none. */
 static int put_said(struct rv__writer *w, struct rv__str row)
 {
     const char *const keys[] = { "description", "descriptionValue", "stateValue" };

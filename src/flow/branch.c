@@ -20,7 +20,7 @@ static int place(const struct rv__actor *sup, struct rv__first *first)
 {
     (void)sup;
     (void)first;
-    return PLACE_NOWHERE; /* it has its body, or is ended with it in the same step */
+    return PLACE_NOWHERE; /* it waits for its body */
 }
 
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
@@ -43,7 +43,7 @@ static struct rv__inner *inner(const struct rv__actor *sup)
 
 /* ------------------------------------------------------------------------------ results --- */
 
-/* The path not taken is there too, as skipped; an alias of both paths shows the one taken. */
+/* Nodes of the path not taken are listed as skipped, except for aliases that the taken path has, too. */
 static void write_result(struct rv__writer *w, const struct rv__entry *entry)
 {
     const struct rv__inner *inner = entry->inner;
@@ -63,7 +63,7 @@ static void write_result(struct rv__writer *w, const struct rv__entry *entry)
     rv__writer_put(w, "}}");
 }
 
-/* An alias may be in both paths: the one that was taken has the result. */
+/* An alias may be in both paths: the path taken counts. */
 static void expand_result(struct rv__writer *w, const struct rv__node *node, struct rv__str result,
                           struct rv__str vector)
 {

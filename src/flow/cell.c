@@ -1,7 +1,7 @@
-/* cell.c: the memory of a run: actors, their tree, and what they owe.
+/* cell.c: the memory of a run: actors, their tree, and their effects.
  *
- * Nothing here decides. Actors are found by id through an open-addressing table; ended ones are kept
- * until the effect of their end is released, then used again. */
+ * Nothing is decided here. Actors are found by id in an open-addressing table. An ended actor is kept until the
+ * effect of its end is released; then its memory is used again. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -55,7 +55,7 @@ static bool table_grow(struct rv__cell *cell)
     return true;
 }
 
-/* Without tombstones: what stood behind it moves up. */
+/* Without tombstones: later entries of the chain move up. */
 static void table_remove(struct rv__cell *cell, struct rv__actor *actor)
 {
     size_t mask = cell->table_size - 1;
@@ -97,6 +97,8 @@ struct rv__actor *rv__actor_new(struct rv__cell *cell)
 
 static void recycle(struct rv__cell *cell, struct rv__actor *actor)
 {
+    rv__blob_unref(actor->unused_note);
+    actor->unused_note = NULL;
     actor->next = cell->spare;
     cell->spare = actor;
 }
@@ -112,8 +114,8 @@ void rv__actor_unnew(struct rv__cell *cell, struct rv__actor *actor)
 
 void rv__actor_link(struct rv__cell *cell, struct rv__actor *actor, struct rv__actor *owner)
 {
-    struct rv__actor **first = owner != NULL ? &owner->child : &cell->shades;
-    struct rv__actor **last = owner != NULL ? &owner->last_child : &cell->last_shade;
+    struct rv__actor **first = owner != NULL ? &owner->child : &cell->detached_scopes;
+    struct rv__actor **last = owner != NULL ? &owner->last_child : &cell->last_detached_scope;
     actor->owner = owner;
     actor->next = NULL;
     actor->prev = *last;
@@ -131,8 +133,8 @@ void rv__actor_unlink(struct rv__cell *cell, struct rv__actor *actor)
         return;
     }
     struct rv__actor *owner = actor->owner;
-    struct rv__actor **first = owner != NULL ? &owner->child : &cell->shades;
-    struct rv__actor **last = owner != NULL ? &owner->last_child : &cell->last_shade;
+    struct rv__actor **first = owner != NULL ? &owner->child : &cell->detached_scopes;
+    struct rv__actor **last = owner != NULL ? &owner->last_child : &cell->last_detached_scope;
     if (actor->prev != NULL)
         actor->prev->next = actor->next;
     else
@@ -193,7 +195,7 @@ void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor)
     actor->owed = true;
     if (cell->place != LANE_NONE && rv__actor_working(actor)) {
         assert(actor->granted ==
-               LANE_NONE); /* no message reaches it before its effect is released */
+               LANE_NONE); /* nobody knows its token before its effect is released */
         actor->granted = (uint8_t)cell->place;
         actor->ticket = cell->ticket;
         cell->place = LANE_NONE;
@@ -202,7 +204,7 @@ void rv__actor_owe(struct rv__cell *cell, struct rv__actor *actor)
         note_effect(cell, actor);
 }
 
-/* Release what an actor holds; not its memory. */
+/* Release what an actor owns, but not its memory. */
 static void release(struct rv__cell *cell, struct rv__actor *actor)
 {
     rv__blob_unref(actor->value);
@@ -223,6 +225,7 @@ static void release(struct rv__cell *cell, struct rv__actor *actor)
             rv__channel_leave(cell, actor);
         rv__blob_unref(actor->step.state);
         rv__blob_unref(actor->step.made);
+        rv__step_forget_note(cell, actor);
     } else {
         rv__items_unref(actor->sup.items);
         rv__blob_unref(actor->sup.error);
@@ -237,16 +240,17 @@ static void end_one(struct rv__cell *cell, struct rv__actor *actor)
     rv__actor_put(cell, actor, PLACE_NOWHERE, LANE_NONE);
     cell->actors--;
     cell->working -= actor->at_work;
+    cell->attempts_ended += actor->is_frame && actor->frame.attachment != NULL;
     rv__suspensions_end(cell, actor);
     release(cell, actor);
     actor->ended = true;
-    if (actor->owed && !cell->quiet && !RV__BUG(13))
+    if ((actor->owed || actor->unused_note != NULL) && !cell->quiet && !RV__BUG(13))
         note_effect(cell, actor);
     else if (!actor->fresh)
         recycle(cell, actor);
 }
 
-/* The first of all below `actor` in an order that has children before their owners. */
+/* The first actor of a post-order walk (children before owners) below `actor`. */
 static struct rv__actor *deepest(struct rv__actor *actor)
 {
     while (actor->child != NULL)
@@ -256,9 +260,9 @@ static struct rv__actor *deepest(struct rv__actor *actor)
 
 void rv__actor_end(struct rv__cell *cell, struct rv__actor *actor)
 {
-    /* When nothing survives, the table is emptied as a whole: taking a hundred thousand out of it one
-     * by one is what a cancel would wait for. */
-    bool all = actor == cell->root && cell->shades == NULL;
+    /* If no actor survives, the table is emptied at once: a cancel must not remove a hundred thousand actors one
+     * by one. */
+    bool all = actor == cell->root && cell->detached_scopes == NULL;
     if (actor->is_frame && actor->frame.scope != actor->frame.base)
         rv__frame_count_shown(actor, -1);
     rv__actor_unlink(cell, actor);
@@ -301,14 +305,14 @@ size_t rv__actor_vector(const struct rv__actor *actor, int64_t vector[RV__PLAN_M
         if (!a->is_frame)
             continue;
         if (a->frame.prefix !=
-            NULL) { /* a detached scope: the rest is written there, outermost first */
+            NULL) { /* a detached scope has the remaining ones, outermost first */
             struct rv__json_iter it;
             struct rv__str item;
             size_t own = count;
             rv__json_iter_init(&it, rv__blob_str(a->frame.prefix));
             while (count < RV__PLAN_MAX_DEPTH && rv__json_next(&it, NULL, &item))
                 (void)rv__json_int(item, &vector[count++]);   /* checked when it was made */
-            for (size_t l = own, r = count; l + 1 < r; l++) { /* reversed, as the walk up is */
+            for (size_t l = own, r = count; l + 1 < r; l++) { /* reversed, like the walk up */
                 int64_t swap = vector[l];
                 vector[l] = vector[--r];
                 vector[r] = swap;
@@ -340,7 +344,8 @@ struct rv__cell *rv__cell_alloc(const struct rv__cell_opts *opts)
     cell->module = opts->module;
     cell->turn_facts = opts->turn_facts > 0 ? opts->turn_facts : RV__TURN_FACTS;
     cell->value_inline = opts->value_inline > 0 ? opts->value_inline : RV__VALUE_INLINE;
-    assert(cell->value_inline >= sizeof "false"); /* what is a reference is true */
+    assert(cell->value_inline >=
+           sizeof "false"); /* rv__truth(): a text that is a reference is true */
     cell->next_id = 1;
     cell->next_value = 1;
     cell->failed_node = RV__NO_NODE;
@@ -372,8 +377,8 @@ void rv__cell_free(struct rv__cell *cell)
     forget_effects(cell);
     if (cell->root != NULL)
         rv__actor_end(cell, cell->root);
-    while (cell->shades != NULL)
-        rv__actor_end(cell, cell->shades);
+    while (cell->detached_scopes != NULL)
+        rv__actor_end(cell, cell->detached_scopes);
     rv__stamps_done(&cell->stamps);
     while (cell->spare != NULL) {
         struct rv__actor *next = cell->spare->next;
@@ -381,7 +386,7 @@ void rv__cell_free(struct rv__cell *cell)
         cell->spare = next;
     }
     for (size_t i = 0; i < CHANNEL_BUCKETS; i++) {
-        while (cell->channels[i] != NULL) { /* those with signals nobody took */
+        while (cell->channels[i] != NULL) { /* some have signals that nobody took */
             struct rv__channel *channel = cell->channels[i];
             while (channel->first_signal != NULL) {
                 struct rv__signal *next = channel->first_signal->next;
@@ -395,6 +400,7 @@ void rv__cell_free(struct rv__cell *cell)
     rv__entry_unref(cell->results);
     rv__blob_unref(cell->input);
     rv__blob_unref(cell->error);
+    rv__blob_unref(cell->unused_note);
     rv__suspensions_clear(cell);
     rv__index_done(&cell->suspended_what);
     rv__index_done(&cell->suspended_paths);
@@ -442,6 +448,9 @@ bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret)
     ret->ticket = actor->ticket;
     actor->granted = LANE_NONE;
     actor->ticket = 0;
+    rv__blob_unref(cell->unused_note);
+    ret->unused_note = cell->unused_note = actor->unused_note;
+    actor->unused_note = NULL;
     if (actor->ended)
         recycle(cell, actor);
     return true;
@@ -450,12 +459,12 @@ bool rv__cell_effect(struct rv__cell *cell, struct rv__effect *ret)
 const struct rv__actor *rv__cell_walk(const struct rv__cell *cell, const struct rv__actor *at)
 {
     if (at == NULL)
-        return cell->root != NULL ? cell->root : cell->shades;
+        return cell->root != NULL ? cell->root : cell->detached_scopes;
     if (at->child != NULL)
         return at->child;
     for (; at != NULL; at = at->owner) {
         if (at == cell->root)
-            return cell->shades;
+            return cell->detached_scopes;
         if (at->next != NULL)
             return at->next;
     }
@@ -490,7 +499,7 @@ bool rv__cell_blamed(const struct rv__cell *cell)
 bool rv__cell_more(const struct rv__cell *cell)
 {
     bool suspended = cell->status == RUN_SUSPENDED;
-    if (suspended && cell->suspended == NULL) /* what it waited for is gone */
+    if (suspended && cell->suspended == NULL) /* nothing is left to decide */
         return true;
     return (cell->ends.first != NULL && !rv__cell_stopped(cell)) ||
            (cell->todo.first != NULL && !suspended);
@@ -503,7 +512,7 @@ size_t rv__cell_working(const struct rv__cell *cell)
 
 bool rv__cell_active(const struct rv__cell *cell)
 {
-    return cell->root != NULL || cell->shades != NULL;
+    return cell->root != NULL || cell->detached_scopes != NULL;
 }
 
 bool rv__cell_waits_for_somebody(const struct rv__cell *cell)

@@ -1,12 +1,17 @@
-/* channel.c: signals by name, and handles: what has come and nobody took, and who waits for it. */
+/* channel.c: signals by name, and handles: those that nobody took yet, and the steps that wait for one. */
 #include <string.h>
 
 #include "base/alloc.h"
 #include "flow/cell.h"
 
+static size_t bucket_of(struct rv__str name)
+{
+    return rv__str_hash(RV__HASH_START, name) % CHANNEL_BUCKETS;
+}
+
 static struct rv__channel **channel_bucket(struct rv__cell *cell, struct rv__str name)
 {
-    return &cell->channels[rv__str_hash(RV__HASH_START, name) % CHANNEL_BUCKETS];
+    return &cell->channels[bucket_of(name)];
 }
 
 struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, bool handle,
@@ -30,6 +35,15 @@ struct rv__channel *rv__channel_get(struct rv__cell *cell, struct rv__str name, 
     *bucket = c;
     cell->bytes += sizeof *c + name.len + 1;
     return c;
+}
+
+struct rv__str rv__cell_asked(const struct rv__cell *cell, struct rv__str name)
+{
+    const struct rv__channel *c = cell->channels[bucket_of(name)];
+    while (c != NULL && (c->handle || !rv__str_eq(c->name, name)))
+        c = c->next;
+    bool asks = c != NULL && c->first_waiter != NULL && c->first_signal == NULL; /* else answered */
+    return asks ? rv__blob_str(c->first_waiter->step.note) : (struct rv__str){ NULL, 0 };
 }
 
 void rv__channel_drop_if_empty(struct rv__cell *cell, struct rv__channel *channel)

@@ -36,6 +36,7 @@ enum {
 
 /* One piece of memory: it is freed as one. */
 struct talk {
+    const struct rv__cell *cell; /* for the budgets around it */
     uint8_t at;
     int attempt;        /* which conversation, from 1 */
     int turn;           /* of it: begun */
@@ -43,6 +44,7 @@ struct talk {
     int64_t retry_ms;   /* BROKEN: when the next conversation may begin; 0: there is none */
     int64_t tokens_in;  /* of all conversations together */
     int64_t tokens_out; /* the same */
+    int64_t cost;       /* the same, as in rv__budget; 0: there are no prices */
     uint8_t calls;      /* of the last turn; */
     uint8_t begun;      /* the first so many of them have begun, or have no tool; */
     uint8_t tools[RV__MAX_CALLS]; /* and the body of each; 0: there is no such tool */
@@ -61,10 +63,11 @@ static const struct rv__step_config *config_of(const struct rv__actor *sup)
 
 /* ------------------------------------------------------------------------------- answers --- */
 
-/* What the fact of an answer says for us: {"tools":[1,0],"in":12,"out":34,"model":"m","finish":"stop"}. */
+/* What the fact of an answer says for us: {"tools":[1,0],"in":12,"out":34,"cost":56,"model":"m","finish":"stop"}.
+ * Its cost is a fact, so that a later change of prices changes no past. */
 struct answer {
     uint8_t calls, tools[RV__MAX_CALLS];
-    int64_t in, out;
+    int64_t in, out, cost;
     struct rv__str model, finish;
 };
 
@@ -96,7 +99,8 @@ static bool read_answer(const struct rv__node *node, const struct rv__blob *blob
     if (blob == NULL)
         return true;
     if (rv__blob_is_reference(blob) || rv__json_type(json) != RV__JSON_OBJECT ||
-        !read_count(json, "in", &ret->in) || !read_count(json, "out", &ret->out))
+        !read_count(json, "in", &ret->in) || !read_count(json, "out", &ret->out) ||
+        !read_count(json, "cost", &ret->cost))
         return false;
     ret->model = short_word(json, "model");
     ret->finish = short_word(json, "finish");
@@ -137,14 +141,28 @@ static void write_tools(const struct rv__node *node, struct rv__str state, struc
     rv__buf_text(out, count > 0 ? "]," : "");
 }
 
+/* Of one answer: so much that no sum over turns overflows. */
+static int64_t at_most(int64_t n)
+{
+    return n < RV__MAX_NUMBER / RV__MAX_TURNS ? n : RV__MAX_NUMBER / RV__MAX_TURNS;
+}
+
 static int64_t tokens(struct rv__str state, const char *key)
 {
     struct rv__str usage;
     int64_t n = 0;
-    if (!rv__json_get(state, "usage", &usage) || rv__json_type(usage) != RV__JSON_OBJECT ||
-        !read_count(usage, key, &n))
-        return 0;
-    return n < RV__MAX_NUMBER / RV__MAX_TURNS ? n : RV__MAX_NUMBER / RV__MAX_TURNS;
+    bool good = rv__json_get(state, "usage", &usage) && rv__json_type(usage) == RV__JSON_OBJECT &&
+                read_count(usage, key, &n);
+    return good ? at_most(n) : 0;
+}
+
+static int64_t cost(struct rv__str state)
+{
+    struct rv__str usage, value;
+    int64_t n = 0;
+    bool good = rv__json_get(state, "usage", &usage) && rv__json_type(usage) == RV__JSON_OBJECT &&
+                rv__json_get(usage, "cost", &value) && rv__cost_read(value, &n);
+    return good ? at_most(n) : 0;
 }
 
 static struct rv__blob *answer_of(const struct rv__actor *sup, const struct rv__msg *msg)
@@ -161,6 +179,10 @@ static struct rv__blob *answer_of(const struct rv__actor *sup, const struct rv__
     rv__buf_int(&buf, tokens(state, "inputTokens"));
     rv__buf_text(&buf, ",\"out\":");
     rv__buf_int(&buf, tokens(state, "outputTokens"));
+    if (cost(state) > 0) {
+        rv__buf_text(&buf, ",\"cost\":");
+        rv__buf_int(&buf, cost(state));
+    }
     rv__buf_text(&buf, ",\"model\":");
     rv__buf_str(&buf, short_word(state, "model"));
     rv__buf_text(&buf, ",\"finish\":");
@@ -184,7 +206,7 @@ static void keep_word(char to[WORD], struct rv__str word)
 }
 
 /* The turn has been answered; its body ends next. */
-static void answered(struct rv__actor *sup, const struct rv__fact *fact)
+static void answered(struct rv__cell *cell, struct rv__actor *sup, const struct rv__fact *fact)
 {
     struct talk *talk = talk_of(sup);
     struct answer answer;
@@ -196,8 +218,11 @@ static void answered(struct rv__actor *sup, const struct rv__fact *fact)
     memcpy(talk->tools, answer.tools, sizeof talk->tools);
     talk->tokens_in = sum(talk->tokens_in, answer.in);
     talk->tokens_out = sum(talk->tokens_out, RV__BUG(260) ? 0 : answer.out);
+    talk->cost = sum(talk->cost, RV__BUG(416) ? 0 : answer.cost);
     keep_word(talk->model, answer.model);
     keep_word(talk->finish, answer.finish);
+    struct rv__budget more = { .tokens = sum(answer.in, answer.out), .cost = answer.cost };
+    rv__budget_charge(cell, sup, &more);
 }
 
 /* Its request has failed for good: a new conversation begins then, or (0) none does. */
@@ -234,11 +259,19 @@ static bool out_of_turns(const struct rv__actor *sup)
     return talk_of(sup)->turn >= sup->node->chat.max_turns + RV__BUG(261);
 }
 
-static bool out_of_tokens(const struct rv__actor *sup)
+static struct rv__budget used_by(const struct rv__actor *sup)
 {
     const struct talk *talk = talk_of(sup);
-    int64_t budget = sup->node->chat.budget_tokens;
-    return budget > 0 && sum(talk->tokens_in, talk->tokens_out) >= budget && !RV__BUG(262);
+    return (struct rv__budget){ .tokens = sum(talk->tokens_in, talk->tokens_out),
+                                .cost = talk->cost };
+}
+
+/* Its own budget is used up, or one around it. */
+static bool out_of_budget(const struct rv__actor *sup)
+{
+    struct rv__budget used = used_by(sup);
+    bool own = rv__budget_used_up(&sup->node->chat.budget, &used) && !RV__BUG(262);
+    return own || rv__budget_bounds(talk_of(sup)->cell, sup, &used) != NULL;
 }
 
 /* Nobody would be asked with what the calls give, so they are not made. */
@@ -246,7 +279,7 @@ static bool is_bounded(const struct rv__actor *sup)
 {
     const struct talk *talk = talk_of(sup);
     bool asks = talk->at == TALK_ASK || (talk->at == TALK_CALLS && talk->begun == 0);
-    return asks && talk->turn > 0 && (out_of_turns(sup) || out_of_tokens(sup));
+    return asks && talk->turn > 0 && (out_of_turns(sup) || out_of_budget(sup));
 }
 
 static int place(const struct rv__actor *sup, struct rv__first *first)
@@ -257,7 +290,7 @@ static int place(const struct rv__actor *sup, struct rv__first *first)
         return PLACE_TODO;
     switch ((enum at)talk->at) {
     case TALK_ASK:
-        if (talk->turn == 0 && out_of_tokens(sup))
+        if (talk->turn == 0 && out_of_budget(sup))
             return PLACE_TODO;
         *first = first_work(sup->node);
         return first->node == NULL ? PLACE_TODO : PLACE_READY;
@@ -274,19 +307,52 @@ static int place(const struct rv__actor *sup, struct rv__first *first)
     return PLACE_NOWHERE;
 }
 
+/* "120 tokens are used up, " and what follows. `whose` NULL: its own. */
+static int fail_budget(struct rv__turn *turn, struct rv__actor *sup, const struct rv__wrap *whose,
+                       const struct rv__budget *used, rv_error *err)
+{
+    const struct rv__budget *budget = whose != NULL ? &whose->budget : &sup->node->chat.budget;
+    bool tokens = budget->tokens > 0 && used->tokens >= budget->tokens;
+    struct rv__buf why;
+    rv__buf_init(&why, 1024); /* numbers and a name */
+    if (tokens)
+        rv__buf_fmt(&why, "%lld tokens are used up, ", (long long)used->tokens);
+    else
+        rv__buf_text(&why, "a cost of ");
+    if (!tokens) {
+        rv__cost_write(used->cost, &why);
+        rv__buf_text(&why, " is reached, ");
+    }
+    if (whose == NULL)
+        rv__buf_text(&why, "its budget is ");
+    else
+        rv__buf_fmt(&why, "the budget of workflow '%.*s' is ", RV__ARG(whose->name));
+    if (tokens)
+        rv__buf_int(&why, budget->tokens);
+    else
+        rv__cost_write(budget->cost, &why);
+    rv__buf_char(&why, '\0');
+    int rc = rv__buf_err(&why, err);
+    if (rc == RV_OK)
+        rc = rv__node_fail(turn, sup, "budget", why.text, err);
+    rv__buf_done(&why);
+    return rc;
+}
+
 static int fail_bounded(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
 {
     const struct talk *talk = talk_of(sup);
+    struct rv__budget used = used_by(sup), around;
     char why[160];
-    if (out_of_turns(sup)) {
+    if (talk->turn > 0 && out_of_turns(sup)) {
         snprintf(why, sizeof why, "it is not done after %d turn%s, its maxTurns", talk->turn,
                  talk->turn == 1 ? "" : "s");
         return rv__node_fail(turn, sup, "maxTurns", why, err);
     }
-    snprintf(why, sizeof why, "%lld tokens are used up, its budget is %lld",
-             (long long)sum(talk->tokens_in, talk->tokens_out),
-             (long long)sup->node->chat.budget_tokens);
-    return rv__node_fail(turn, sup, "budget", why, err);
+    if (rv__budget_used_up(&sup->node->chat.budget, &used))
+        return fail_budget(turn, sup, NULL, &used, err);
+    const struct rv__wrap *whose = rv__budget_bounds(talk->cell, sup, &around);
+    return fail_budget(turn, sup, whose, &around, err);
 }
 
 /* `call` -1: the next turn. */
@@ -322,7 +388,7 @@ static int say_retrying(struct rv__turn *turn, struct rv__actor *sup, struct rv_
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
 {
     const struct talk *talk = talk_of(sup);
-    if (is_bounded(sup) || (talk->at == TALK_ASK && out_of_tokens(sup)))
+    if (is_bounded(sup) || (talk->at == TALK_ASK && out_of_budget(sup)))
         return fail_bounded(turn, sup, err);
     switch ((enum at)talk->at) {
     case TALK_ASK: return start(turn, sup, -1, err);
@@ -373,13 +439,13 @@ static int timer(struct rv__turn *turn, struct rv__actor *sup, const struct rv__
 
 /* ------------------------------------------------------------------------------- evolve --- */
 
-static struct rv__schedule *schedule(const struct rv__node *node, int64_t limit)
+static struct rv__schedule *schedule(const struct rv__cell *cell, const struct rv__node *node)
 {
     (void)node;
-    (void)limit; /* of states */
     struct talk *talk = rv__zalloc(1, sizeof *talk);
     if (talk == NULL)
         return NULL;
+    talk->cell = cell;
     talk->attempt = 1;
     keep_word(talk->model, rv__str("null"));
     keep_word(talk->finish, rv__str("null"));
@@ -588,12 +654,15 @@ static struct rv__blob *state(const struct rv__actor *sup)
     struct rv__blob *blob = NULL;
     struct rv__buf buf;
     rv__buf_init(&buf, 4096); /* numbers and two words */
-    rv__buf_fmt(&buf,
-                "{\"usage\":{\"inputTokens\":%lld,\"outputTokens\":%lld,\"totalTokens\":%lld},"
-                "\"model\":%s,\"turns\":%d,\"finishReason\":%s}",
+    rv__buf_fmt(&buf, "{\"usage\":{\"inputTokens\":%lld,\"outputTokens\":%lld,\"totalTokens\":%lld",
                 (long long)talk->tokens_in, (long long)talk->tokens_out,
-                (long long)sum(talk->tokens_in, talk->tokens_out), talk->model, talk->answered,
-                talk->finish);
+                (long long)sum(talk->tokens_in, talk->tokens_out));
+    if (talk->cost > 0) {
+        rv__buf_text(&buf, ",\"cost\":");
+        rv__cost_write(talk->cost, &buf);
+    }
+    rv__buf_fmt(&buf, "},\"model\":%s,\"turns\":%d,\"finishReason\":%s}", talk->model,
+                talk->answered, talk->finish);
     if (rv__buf_err(&buf, NULL) == RV_OK)
         blob = rv__blob_new(rv__buf_view(&buf));
     rv__buf_done(&buf);
@@ -640,7 +709,7 @@ static const char *body_fits(const struct rv__actor *sup, int64_t index)
 {
     const struct talk *talk = talk_of(sup);
     uint8_t call = next_call(talk);
-    if (is_bounded(sup))
+    if (is_bounded(sup) || (talk->at == TALK_ASK && out_of_budget(sup)))
         return "a bound is reached";
     if (talk->at == TALK_ASK)
         return index == 0 ? NULL : "a turn is next";
@@ -683,13 +752,14 @@ static const char *fact_fits(const struct rv__actor *sup, const struct rv__actor
                : "its turns are counted wrongly";
 }
 
-/* [at,attempt,turn,answered,retry,in,out,model,finish,begun,tool,…] */
+/* [at,attempt,turn,answered,retry,in,out,cost,model,finish,begun,tool,…] */
 static void save(const struct rv__actor *sup, struct rv__buf *out)
 {
     const struct talk *talk = talk_of(sup);
-    rv__buf_fmt(out, "[%d,%d,%d,%d,%lld,%lld,%lld,%s,%s,%d", talk->at, talk->attempt, talk->turn,
-                talk->answered, (long long)talk->retry_ms, (long long)talk->tokens_in,
-                (long long)talk->tokens_out, talk->model, talk->finish, talk->begun);
+    rv__buf_fmt(out, "[%d,%d,%d,%d,%lld,%lld,%lld,%lld,%s,%s,%d", talk->at, talk->attempt,
+                talk->turn, talk->answered, (long long)talk->retry_ms, (long long)talk->tokens_in,
+                (long long)talk->tokens_out, (long long)talk->cost, talk->model, talk->finish,
+                talk->begun);
     for (uint8_t i = 0; i < talk->calls; i++)
         rv__buf_fmt(out, ",%d", talk->tools[i]);
     rv__buf_char(out, ']');
@@ -723,7 +793,8 @@ static bool load(struct rv__actor *sup, struct rv__str array)
         !next_number(&it, RV__MAX_TURNS, &turn) || !next_number(&it, RV__MAX_TURNS, &answers) ||
         !next_number(&it, RV__MAX_NUMBER, &talk->retry_ms) ||
         !next_number(&it, RV__MAX_NUMBER, &talk->tokens_in) ||
-        !next_number(&it, RV__MAX_NUMBER, &talk->tokens_out) || !next_word(&it, talk->model) ||
+        !next_number(&it, RV__MAX_NUMBER, &talk->tokens_out) ||
+        !next_number(&it, RV__MAX_NUMBER, &talk->cost) || !next_word(&it, talk->model) ||
         !next_word(&it, talk->finish) || !next_number(&it, RV__MAX_CALLS, &begun))
         return false;
     while (rv__json_next(&it, NULL, &text)) {

@@ -1,5 +1,5 @@
-/* check.c: does a fact fit the cell? Facts come from disk, and disks lie: whatever evolve relies on is
- * asked here first. A table says which phases of which actor a fact may meet. */
+/* check.c: is a fact possible in this cell? Facts from disk may be damaged, so everything that evolve relies on is
+ * checked here first. A table has the kinds of actor and phases in which a fact is possible. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -13,14 +13,16 @@ static const struct {
     uint8_t who;
     uint16_t phases;
 } fits[FACT_KINDS] = {
-    [FACT_RUN_SUSPENDED] = { WORKER, PHASE(READY) | PHASE(TO_EVAL) }, /* unless it is as a whole */
+    [FACT_RUN_SUSPENDED] = { WORKER,
+                             PHASE(READY) |
+                                 PHASE(TO_EVAL) }, /* unless the run as a whole is suspended */
     [FACT_EVAL_STARTED] = { WORKER, PHASE(TO_EVAL) },
     [FACT_EVAL_COMPLETED] = { WORKER, PHASE(EVAL) },
     [FACT_EVAL_FAILED] = { FRAME, PHASE(EVAL) | PHASE(TO_EVAL) },
     [FACT_NODE_STARTED] = { SUP, PHASE(BEGIN) },
     [FACT_NODE_COMPLETED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) },
     [FACT_NODE_FAILED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) | PHASE(EVAL) | PHASE(TO_EVAL) },
-    [FACT_NODE_SKIPPED] = { NODE, PHASE(EVALUATED) }, /* or left out, and new */
+    [FACT_NODE_SKIPPED] = { NODE, PHASE(EVALUATED) }, /* or a new one, after a final state */
     [FACT_NODE_RETRYING] = { SUP, PHASE(RUNNING) },
     [FACT_BODY_STARTED] = { SUP, PHASE(RUNNING) | PHASE(EVALUATED) }, /* of its owner */
     [FACT_BODY_ENDED] = { FRAME, PHASE(RUNNING) },
@@ -31,6 +33,7 @@ static const struct {
                                      PHASE(TO_EVAL) },
     [FACT_STEP_RETRYING] = { STEP, PHASE(RUNNING) | PHASE(PARKED) },
     [FACT_STEP_PARKED] = { STEP, PHASE(RUNNING) },
+    [FACT_STEP_NOTED] = { STEP, PHASE(RUNNING) | PHASE(PARKED) },
     [FACT_STEP_LOST] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) },
     [FACT_STEP_GIVEN] = { STEP, PHASE(RUNNING) },
     [FACT_STEP_READ] = { WORKER, PHASE(RUNNING) | PHASE(EVAL) },
@@ -105,10 +108,28 @@ static const char *check_new(const struct rv__cell *cell, const struct rv__fact 
                : "only a state has attempts";
 }
 
+/* A note is left by an attempt, an answer comes while it waits for one. */
+static const char *check_note(const struct rv__actor *step, const struct rv__fact *fact)
+{
+    if (fact->kind != FACT_STEP_NOTED)
+        return fact->note == NULL ? NULL : "only an attempt that goes on leaves a note";
+    if (fact->taken)
+        return step->step.note != NULL && fact->note == NULL && fact->name == NULL
+                   ? NULL
+                   : "it asked for nothing";
+    return step->phase == PHASE_RUNNING && fact->note != NULL && fact->result == NULL &&
+                   rv__json_type(rv__blob_str(fact->note)) == RV__JSON_OBJECT
+               ? NULL
+               : "it leaves no note";
+}
+
 static const char *check_step(const struct rv__actor *step, const struct rv__fact *fact)
 {
     bool parks = step->node->step.parks;
-    if (fact->taken && fact->kind == FACT_STEP_COMPLETED &&
+    const char *bad_note = check_note(step, fact);
+    if (bad_note != NULL)
+        return bad_note;
+    if (fact->taken && (fact->kind == FACT_STEP_COMPLETED || fact->kind == FACT_STEP_NOTED) &&
         (step->step.channel == NULL || step->step.channel->first_signal == NULL ||
          step->phase != PHASE_PARKED))
         return "there is no signal to take";
@@ -146,7 +167,7 @@ static const char *check_known(const struct rv__fact *fact, const struct rv__act
     if (fact->items != NULL && fact->kind != FACT_EVAL_COMPLETED)
         return "it has no items";
     const struct rv__node *about = rv__actor_about(actor);
-    if (about == NULL) /* the outermost frame, and nothing that it would evaluate */
+    if (about == NULL) /* the outermost frame has nothing else to evaluate */
         return "the actor is not in a state for it";
     if (!is(actor, (enum who)fits[fact->kind].who) ||
         !(fits[fact->kind].phases & (1u << actor->phase)))
@@ -217,11 +238,11 @@ static const char *check_resumed(const struct rv__cell *cell, const struct rv__f
         return "the actor is of another node";
     if (fact->which == 0)
         return fact->decision == DECISION_RESUME ? NULL : "only a state is decided about so";
-    assert(actor != NULL); /* only states have a `which`, and that one was found */
+    assert(actor != NULL); /* only states have a `which`, and this one was found */
     return rv__flow_kind(actor->node)->fact_fits(actor, NULL, fact);
 }
 
-/* For an actor's sake: a pill, or a state of a stage. */
+/* A suspension because of an actor: a step that crashes, or a state of a stage. */
 static const char *check_suspended(const struct rv__cell *cell, const struct rv__fact *fact,
                                    const struct rv__actor *actor)
 {

@@ -3,8 +3,7 @@
  *   running ──▶ completed | failed      detached: the node is completed as it begins, and goes on
  *                                       under a detached scope until its last child has ended
  *
- * Children that wait are a range, `next` to the last. Whatever is alive when the node ends is
- * cancelled with it. */
+ * Children from `next` on have not begun. What is still alive when the node ends is cancelled with it. */
 #include "base/bugs.h"
 #include "base/json.h"
 #include "flow/write.h"
@@ -28,7 +27,7 @@ static enum rv__phase first_phase(const struct rv__node *node, int *eval)
     return PHASE_RUNNING;
 }
 
-/* What the outcomes so far mean: 0 go on, 1 completed, -1 failed. A detached one just goes on. */
+/* What follows from the outcomes so far: 0 continue, 1 completed, -1 failed. A detached block continues. */
 static int verdict(const struct rv__actor *sup)
 {
     const struct rv__node *node = sup->node;
@@ -85,7 +84,7 @@ static void body_started(struct rv__actor *sup, struct rv__actor *frame)
     sup->sup.active++;
 }
 
-/* Completed, for `join`: a bare step that failed softly, or was skipped, has not. */
+/* Does it count as completed for `join`? A bare step that failed softly or was skipped does not. */
 static bool is_good(const struct rv__actor *frame, enum rv__status status)
 {
     const struct rv__entry *newest = frame->frame.scope;
@@ -103,7 +102,7 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
     child->status = (uint8_t)fact->status;
     rv__entry_unref(child->scope); /* none, unless a disk lied */
     child->scope = rv__entry_ref(frame->frame.scope);
-    if (frame->frame.scope == frame->frame.base) { /* else its newest entry has it */
+    if (frame->frame.scope == frame->frame.base) { /* else its newest entry has the error */
         rv__blob_unref(child->error);
         child->error = rv__blob_ref(fact->error);
     }
@@ -120,8 +119,8 @@ static bool has_begun(const struct rv__actor *sup)
     return sup->sup.inner != NULL && !detaches(sup->node);
 }
 
-/* The outcomes as they stand; who has none yet is cancelled (so the array was made), with what had
- * ended in it. */
+/* The outcomes so far. A child without one is cancelled (the array was initialised so), with what has ended
+ * in it. */
 static struct rv__inner *inner(const struct rv__actor *sup)
 {
     const struct rv__inner *ended = sup->sup.inner;
@@ -171,7 +170,7 @@ static void write_result(struct rv__writer *w, const struct rv__entry *entry)
         const struct rv__body *body = &entry->node->bodies[i];
         bool empty = child->scope == NULL || child->scope == inner->base;
         rv__writer_put_key(w, body->alias, &first);
-        if (body->bare && body->wrap == NULL && !empty) { /* the step itself */
+        if (body->bare && body->wrap == NULL && !empty) { /* the node itself */
             rv__entry_write(w, child->scope);
             continue;
         }
@@ -199,8 +198,12 @@ static void expand_result(struct rv__writer *w, const struct rv__node *node, str
             rv__writer_put(w, ",");
         rv__writer_put_str(w, key);
         rv__writer_put(w, ":");
-        bool bare = body->bare && body->wrap == NULL; /* the step itself */
-        rv__outcome_expand(w, bare ? body->nodes[0] : NULL, bare ? NULL : body, value, vector);
+        bool bare = body->bare && body->wrap == NULL; /* the node itself */
+        const struct rv__node *node_of = bare ? body->nodes[0] : NULL;
+        if (node_of != NULL && rv__shows_nodes(node_of))
+            rv__outcome_expand(w, NULL, &node_of->bodies[0], value, vector);
+        else
+            rv__outcome_expand(w, node_of, bare ? NULL : body, value, vector);
     }
     rv__writer_put(w, "}");
 }

@@ -1,13 +1,13 @@
-/* coordinator.c: the run as a whole: takes messages, gives places, pumps, and says facts.
+/* coordinator.c: the run as a whole: handles messages, grants places, pumps, and says facts.
  *
  *   running ──▶ completed | failed | cancelled
  *     ▲  │ a step is to blame for too many crashes, a critical state has used up its attempts, or the
  *     │  ▼ shell says so
  *   suspended ──abort──▶ running, its sequence failed ──▶ failed   (cancel: from both)
  *
- * While it is suspended nothing new begins, what is in flight ends and is recorded. Several things may be
- * suspended at once (suspend.c); each is decided by its path, and the last one lets the run go on. Detached blocks
- * outlive its end. Where its workflow has a `finally`, a cancel leaves it running until that has run. */
+ * While it is suspended nothing new begins; what is in flight ends and is recorded. Several things may be
+ * suspended at once (suspend.c); each is decided by its path, and after the last one the run continues. Detached
+ * blocks outlive its end. If its workflow has a `finally`, a cancelled run stays running until that has run. */
 #include <assert.h>
 #include <stdio.h>
 
@@ -16,9 +16,7 @@
 #include "base/bugs.h"
 #include "flow/cell.h"
 
-enum {
-    MAX_SIGNALS = 10000
-}; /* received and not taken, in one run: more is a mistake or an attack */
+enum { MAX_SIGNALS = 10000 }; /* received and not taken, in one run */
 
 int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
 {
@@ -28,13 +26,14 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
            rows = facts->row_count, values = facts->value_count;
     fact.at_ms = turn->now_ms;
     fact.by = turn->by;
-    /* What the fact borrows may be held by an actor that it ends. */
+    /* The fact may borrow from an actor that it ends. */
     rv__blob_ref(fact.result);
     rv__blob_ref(fact.state);
     rv__blob_ref(fact.error);
     rv__blob_ref(fact.name);
     rv__blob_ref(fact.given);
     rv__blob_ref(fact.turn);
+    rv__blob_ref(fact.note);
     rv__fact_trim(&fact);
     int rc = rv__facts_outline(facts, turn->cell, &fact) < 0 ? rv__nomem(err) : RV_OK;
 #ifdef RV_DEBUG_CHECKS
@@ -60,7 +59,7 @@ int rv__say(struct rv__turn *turn, const struct rv__fact *said, rv_error *err)
         facts->said[fact.kind]++;
         return RV_OK;
     }
-    facts->json.rc = RV_OK; /* as if it had not been said */
+    facts->json.rc = RV_OK; /* undo: the fact was not said */
     rv__buf_cut(&facts->json, before);
     rv__facts_drop_failures(facts, failures);
     rv__facts_cut_rows(facts, rows);
@@ -143,7 +142,7 @@ static int stale(struct rv__cell *cell)
     return RV_OK;
 }
 
-/* Is it the end of something that failed by itself? A description that cannot be made ends nothing. */
+/* Does the fact end something that failed itself? A failed description ends nothing. */
 static bool fails(const struct rv__actor *actor, enum rv__fact_kind kind)
 {
     return kind == FACT_STEP_FAILED || kind == FACT_NODE_FAILED ||
@@ -200,7 +199,7 @@ static int eval_send(struct rv__turn *turn, struct rv__actor *actor, const struc
     return say_about(turn, actor, FACT_NODE_FAILED, msg, err);
 }
 
-/* The run can no longer be suspended: what cannot go on fails. */
+/* The run can no longer be suspended, so what cannot continue fails. */
 static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv__blob *error,
                       rv_error *err)
 {
@@ -211,7 +210,7 @@ static int fail_stuck(struct rv__turn *turn, struct rv__actor *actor, struct rv_
     return say_about(turn, actor, kind, &msg, err);
 }
 
-/* How it died is told if somebody saw it: by which signal, at which limit. */
+/* With the signal or limit by which the process died, if that is known. */
 static struct rv__blob *crash_error(const struct rv__actor *actor)
 {
     struct rv__str death = rv__blob_str(actor->death), message, how = { "", 0 };
@@ -252,8 +251,8 @@ int rv__suspend(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
     return rc;
 }
 
-/* Several may have been in flight when a process died that they shared. They go on at once; who was in
- * flight in two such deaths is a suspect. At most one suspect is in flight, so the next death is its own. */
+/* Several actors may have been in flight when their shared process died. They continue at once, but after two such
+ * deaths an actor is a suspect. At most one suspect is in flight at a time, so the next death is its own. */
 static int say_lost(struct rv__turn *turn, const struct rv__actor *actor, const struct rv__msg *msg,
                     rv_error *err)
 {
@@ -279,7 +278,7 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
     struct rv__actor *actor = rv__cell_find(turn->cell, msg->actor);
     if (actor == NULL || (actor->token != msg->token && !RV__BUG(4)))
         return stale(turn->cell);
-    if (actor->fresh) /* nobody was told this token yet */
+    if (actor->fresh) /* its effect is not released: nobody knows this token */
         return stale(turn->cell);
     if (msg->kind == MSG_LOST)
         return rv__actor_working(actor) ? say_lost(turn, actor, msg, err) : stale(turn->cell);
@@ -295,7 +294,7 @@ static int work_send(struct rv__turn *turn, const struct rv__msg *msg, rv_error 
     return rv__step_send(turn, actor, msg, err);
 }
 
-/* Who asks is answered once this is on disk: so it is an error if there is nobody who could have read. */
+/* The reader is answered once this is on disk, so it is an error if its attempt no longer runs. */
 static int say_read(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     const struct rv__actor *actor = rv__cell_find(turn->cell, msg->actor);
@@ -321,7 +320,7 @@ static int answer(struct rv__turn *turn, const struct rv__msg *msg, rv_error *er
     return rv__step_send(turn, channel->first_waiter, &to, err);
 }
 
-/* As many names as there is room for: who mistyped one wants to see it among them. */
+/* List as many names as there is room for, to help after a misspelling. */
 static void list_signals(const struct rv__plan *plan, char *text, size_t room)
 {
     static const char more[] = ", …";
@@ -338,7 +337,7 @@ static void list_signals(const struct rv__plan *plan, char *text, size_t room)
     }
 }
 
-/* It would be kept for ever. A plan whose names are expressions may want any. */
+/* Refuse a signal that no step waits for: it would be kept for ever. If a plan computes names, any may be wanted. */
 static int refuse_signal(const struct rv__cell *cell, struct rv__str name, rv_error *err)
 {
     enum { SHOWN = 60 };
@@ -357,10 +356,11 @@ static int refuse_signal(const struct rv__cell *cell, struct rv__str name, rv_er
 static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
-    if (!rv__cell_active(cell)) /* what is detached may wait for one after the run's end */
+    if (!rv__cell_active(cell)) /* a detached block may wait for a signal after the run's end */
         return rv__fail(err, RV_ESTATE, "the run is %s: it takes no signals",
                         rv__run_status_name(cell->status));
-    if (!msg->force && !rv__plan_takes_signal(cell->plan, msg->name))
+    if (!msg->force && !rv__plan_takes_signal(cell->plan, msg->name) &&
+        rv__str_none(rv__cell_asked(cell, msg->name)))
         return refuse_signal(cell, msg->name, err);
     if (cell->signals >= MAX_SIGNALS)
         return rv__fail(err, RV_EBUSY, "%d signals wait to be taken already", MAX_SIGNALS);
@@ -374,10 +374,10 @@ static int signal_run(struct rv__turn *turn, const struct rv__msg *msg, rv_error
     return rc;
 }
 
-/* It was to be cancelled before, or cannot go on: its `finally` fails, and it ends as it would have. */
+/* A second cancel, or the run cannot continue: its `finally` fails, and the run ends. */
 static int cancel_finally(struct rv__turn *turn, struct rv__actor *root, rv_error *err)
 {
-    bool goes_on = turn->cell->status == RUN_RUNNING; /* suspended, it would not end by itself */
+    bool goes_on = turn->cell->status == RUN_RUNNING; /* a suspended run would not end by itself */
     if (root->child == NULL || !goes_on)
         return rv__say_run_ended(turn, root, err);
     struct rv__blob *why = rv__error_blob("cancelled", "it was cancelled");
@@ -392,8 +392,8 @@ static int cancel(struct rv__turn *turn, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
     struct rv__fact fact = { .kind = FACT_RUN_CANCELLED, .node = RV__NO_NODE };
-    if (rv__run_terminal(cell->status)) { /* left as it is; what was detached ends */
-        if (cell->shades == NULL)
+    if (rv__run_terminal(cell->status)) { /* its status stays; detached blocks end */
+        if (cell->detached_scopes == NULL)
             return RV_OK;
         fact.kind = FACT_DETACHED_CANCELLED;
         return rv__say(turn, &fact, err);
@@ -407,7 +407,7 @@ static int cancel(struct rv__turn *turn, rv_error *err)
     return rv__say(turn, &fact, err);
 }
 
-/* Something is wrong that concerns the run as a whole: what it had decided could not be kept. */
+/* The run as a whole is suspended: its facts could not be stored. */
 static int suspend(struct rv__turn *turn, const struct rv__msg *msg, rv_error *err)
 {
     struct rv__fact fact = { .kind = FACT_RUN_SUSPENDED, .node = RV__NO_NODE, .error = msg->error };
@@ -418,7 +418,7 @@ static int suspend(struct rv__turn *turn, const struct rv__msg *msg, rv_error *e
     return rv__say(turn, &fact, err);
 }
 
-/* {"message": why it was decided so, "cause": why there was something to decide}. NULL: no memory. */
+/* {"message": the reason of the decision, "cause": the reason of the suspension}. NULL: no memory. */
 static struct rv__blob *with_cause(const struct rv__blob *reason, const struct rv__blob *cause)
 {
     struct rv__buf json;
@@ -435,7 +435,7 @@ static struct rv__blob *with_cause(const struct rv__blob *reason, const struct r
     return both;
 }
 
-/* The node at the top that an abort fails: the one it is in, or comes to; behind the last, that one. */
+/* The top-level node that an abort fails: the current or next one; after the last, the last one. */
 static const struct rv__node *aborted_node(const struct rv__actor *root)
 {
     const struct rv__body *body = root->frame.body;
@@ -461,7 +461,7 @@ static void list_paths(const struct rv__cell *cell, char *text, size_t room)
     }
 }
 
-/* What the decision is about. */
+/* Find the suspension that the decision is about. */
 static int find_decided(struct rv__cell *cell, struct rv__str path, struct rv__suspension **ret,
                         rv_error *err)
 {
@@ -483,7 +483,7 @@ static int find_decided(struct rv__cell *cell, struct rv__str path, struct rv__s
     return rv__fail(err, RV_ESTATE, "several nodes wait for a decision, name one: %s", names);
 }
 
-/* How many would be left. A stage that begins anew takes all below it along. */
+/* How many suspensions would be left. A stage that is restarted ends all that are in it. */
 static int64_t left_after(const struct rv__cell *cell, const struct rv__suspension *decided,
                           enum rv__decision decision)
 {
@@ -491,7 +491,7 @@ static int64_t left_after(const struct rv__cell *cell, const struct rv__suspensi
            (decision == DECISION_RESTART ? rv__suspensions_below(decided->actor) : 1);
 }
 
-/* The error that an abort fails the run with: where it was decided, if that was a state; else at the top. */
+/* The error of an aborted run, with the path of the state that was decided about; else of the top-level node. */
 static struct rv__blob *aborted_with(const struct rv__cell *cell, const struct rv__suspension *one,
                                      const struct rv__blob *why)
 {
@@ -551,6 +551,7 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
     case MSG_DONE:
     case MSG_FAILED:
     case MSG_PARK:
+    case MSG_NOTE:
     case MSG_TIMER:
     case MSG_GIVEN:
     case MSG_LOST: return work_send(&turn, msg, err);
@@ -570,7 +571,7 @@ int rv__flow_send(struct rv__cell *cell, const struct rv__msg *msg, struct rv__f
 
 /* ------------------------------------------------------------------------ pump and grant --- */
 
-/* What follows for this actor: one fact. */
+/* Advance this actor by one fact. */
 static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
     if (actor->crashes > turn->cell->max_crashes && !RV__BUG(15) &&
@@ -596,7 +597,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *actor, rv_error *err
     return RV_ESTATE;
 }
 
-/* What was to be decided about has ended meanwhile: the attempt around it was too late. */
+/* What was suspended has ended meanwhile, because the attempt around it timed out. */
 static int say_unneeded(struct rv__turn *turn, rv_error *err)
 {
     struct rv__fact fact = { .kind = FACT_RUN_RESUMED, .node = RV__NO_NODE };
@@ -622,14 +623,14 @@ int rv__flow_pump(struct rv__cell *cell, int64_t now_ms, struct rv__facts *facts
     return 0;
 }
 
-/* What was begun goes on before more is begun. */
+/* What was begun comes before new bodies. */
 static struct rv__actor *pick(const struct rv__cell *cell, enum rv__lane lane)
 {
     struct rv__actor *actor = cell->ready[lane].first;
     return actor != NULL ? actor : cell->range[lane].first;
 }
 
-/* Until work has taken the place, or nothing is left that could. */
+/* Continue until work has taken the place, or no work is left for it. */
 static int start_one(struct rv__turn *turn, enum rv__lane lane, rv_error *err)
 {
     struct rv__cell *cell = turn->cell;
@@ -642,7 +643,7 @@ static int start_one(struct rv__turn *turn, enum rv__lane lane, rv_error *err)
             return rc;
         if (cell->place == LANE_NONE)
             return 1;
-        /* It got as far as a body or a node that wants the same place: go on with that one. */
+        /* It has begun a body or node that wants the same place: continue with that one. */
         actor = rv__cell_find(cell, id);
         if (actor != NULL && actor->last_child != NULL)
             actor = actor->last_child;

@@ -1,13 +1,13 @@
 /* entry.c: outcomes of finished nodes, in memory.
  *
- * Entries are shared by everything that can see them and by executors on other threads, so they are
- * counted and never change. A result is held once: a supervisor's entry refers to its children. How they
- * read as JSON: write.c. */
+ * Entries are shared by everything that sees them, and by executors on other threads; so they are
+ * reference-counted and never change. A result exists once: a supervisor's entry refers to its children. As
+ * JSON: write.c. */
 #include "base/alloc.h"
 #include "flow/cell.h"
 
-/* Who keeps what it made of an entry needs a name for it that is never another's: an address is used
- * again. A counter over all cells is the one thing they share, and it tells none of the other. */
+/* Caches need a key for an entry that is never used again, as an address would be. This counter is the only thing
+ * that cells share, and it reveals nothing about other cells. */
 static atomic_ullong serials;
 
 uint64_t rv__serial_next(void)
@@ -47,8 +47,7 @@ struct rv__entry *rv__entry_ref(struct rv__entry *entry)
     return entry;
 }
 
-/* Along the chain in a loop, for it may be long; into `inner` by recursion, for that is bounded by
- * the depth of the plan. */
+/* Iterative along the chain, which may be long; recursive into `inner`, whose depth is that of the plan. */
 void rv__entry_unref(struct rv__entry *entry)
 {
     while (entry != NULL && atomic_fetch_sub_explicit(&entry->refs, 1, memory_order_acq_rel) == 1) {
@@ -72,7 +71,7 @@ struct rv__inner *rv__inner_new(uint32_t children)
         inner->child_count = children;
         inner->index = -1;
         for (uint32_t i = 0; i < children; i++)
-            inner->children[i].status = STATUS_CANCELLED; /* until it is known better */
+            inner->children[i].status = STATUS_CANCELLED; /* the default */
     }
     return inner;
 }

@@ -1,7 +1,7 @@
-/* evolve.c: applies facts. The only writer of a cell besides step.c and frame.c, which it calls.
+/* evolve.c: applies facts. The only writer of a cell, with step.c and frame.c, which it calls.
  *
- * Total and without choices: a fact that passed rv__fact_check() always applies, unless memory runs
- * out, and then nothing has changed: whatever needs memory is asked for before the first change. */
+ * It decides nothing: a fact that passed rv__fact_check() always applies, unless memory runs out. Then nothing
+ * has changed, because all memory is allocated before the first change. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -43,7 +43,7 @@ static void run_ended(struct rv__cell *cell, const struct rv__fact *fact,
     rv__suspensions_clear(cell);
 }
 
-/* One fact, however much is alive. The node that was reached at the top is listed as cancelled. */
+/* Cancels everything with one fact. The current top-level node is listed as cancelled. */
 static int run_cancelled(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__entry *results;
@@ -52,13 +52,12 @@ static int run_cancelled(struct rv__cell *cell, const struct rv__fact *fact)
     run_ended(cell, fact, RUN_CANCELLED);
     rv__entry_unref(cell->results);
     cell->results = results;
-    while (cell->shades != NULL && !RV__BUG(16))
-        rv__actor_end(cell, cell->shades);
+    while (cell->detached_scopes != NULL && !RV__BUG(16))
+        rv__actor_end(cell, cell->detached_scopes);
     return RV_OK;
 }
 
-/* Everything alive is cancelled, with one fact, and the outermost sequence goes on to its `finally`. While
- * that runs, nothing of it is cut short. */
+/* Cancels everything with one fact; the outermost sequence then runs its `finally`. */
 static int run_cancelling(struct rv__cell *cell)
 {
     struct rv__actor *root = cell->root;
@@ -73,8 +72,8 @@ static int run_cancelling(struct rv__cell *cell)
     rv__suspensions_clear(cell);
     if (root->child != NULL)
         rv__actor_end(cell, root->child);
-    while (cell->shades != NULL)
-        rv__actor_end(cell, cell->shades);
+    while (cell->detached_scopes != NULL)
+        rv__actor_end(cell, cell->detached_scopes);
     if (root->phase == PHASE_TO_EVAL || root->phase == PHASE_EVAL)
         (void)rv__frame_evolve_described(cell, root, NULL); /* it goes without */
     if (results != root->frame.scope) {                     /* the node that was in flight */
@@ -89,7 +88,7 @@ static int run_cancelling(struct rv__cell *cell)
     return RV_OK;
 }
 
-/* Work that is in flight goes back to waiting for a place: it never began, or it is lost. */
+/* Work in flight is lost, or never began: it waits for a place again. */
 static void back_to_waiting(struct rv__cell *cell, struct rv__actor *actor)
 {
     if (actor->phase == PHASE_EVAL) {
@@ -115,7 +114,7 @@ static int run_suspended(struct rv__cell *cell, const struct rv__fact *fact)
     return RV_OK;
 }
 
-/* One of the suspensions is decided; or, there is none any more. */
+/* One suspension is decided; or none is left. */
 static int run_resumed(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__actor *actor = rv__cell_find(cell, fact->actor);
@@ -138,8 +137,7 @@ static int run_resumed(struct rv__cell *cell, const struct rv__fact *fact)
     return RV_OK;
 }
 
-/* The top-level node it is in, or was about to begin, fails with the reason; the run then ends as after
- * any failure. */
+/* The current or next top-level node fails with the reason; the run then ends as after any failure. */
 static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__actor *root = cell->root, *child = root->child;
@@ -168,7 +166,8 @@ static int run_aborted(struct rv__cell *cell, const struct rv__fact *fact)
     root->frame.handled |= in_handler || in_finally || root->frame.cancelled; /* it is past that */
     root->frame.finished |= in_finally;
     root->phase = PHASE_RUNNING;
-    if (!root->frame.failed) { /* all its nodes are done: the last one stands for it */
+    if (!root->frame.failed &&
+        !root->frame.cancelled) { /* all nodes are done: the last one failed */
         root->frame.failed = true;
         root->frame.failed_node = body->nodes[body->count - 1]->id;
         rv__blob_unref(root->value);
@@ -246,7 +245,7 @@ static int eval_started(struct rv__cell *cell, struct rv__actor *actor, const st
     return RV_OK;
 }
 
-/* If they are an array; else it fails for that. */
+/* The items, if the value is an array; if not, the node fails. */
 static void take_items(struct rv__actor *sup, const struct rv__fact *fact)
 {
     bool here = fact->items == NULL && !rv__blob_is_reference(fact->result) &&
@@ -281,7 +280,7 @@ static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
         actor->phase = PHASE_EVALUATED;
         if (fact->eval == EVAL_WHEN && rv__truth(actor->value)) {
             bool input = rv__input_expr(actor->node, NULL) != NULL && !RV__BUG(27);
-            actor->phase = input ? PHASE_TO_EVAL : PHASE_BEGIN; /* as soon as there is a place */
+            actor->phase = input ? PHASE_TO_EVAL : PHASE_BEGIN; /* when there is a place */
             actor->eval = input ? EVAL_INPUT : EVAL_WHEN;
         }
         if (fact->eval == EVAL_ITEMS)
@@ -292,7 +291,7 @@ static int eval_completed(struct rv__cell *cell, struct rv__actor *actor,
     return RV_OK;
 }
 
-/* The input of a nested workflow: its sequence fails before it begins, and none of its handlers runs. */
+/* The input of a nested workflow failed: its sequence fails before it begins, and no handler runs. */
 static void input_failed(struct rv__cell *cell, struct rv__actor *frame,
                          const struct rv__fact *fact)
 {
@@ -300,7 +299,7 @@ static void input_failed(struct rv__cell *cell, struct rv__actor *frame,
     frame->phase = PHASE_RUNNING;
     frame->frame.failed = true;
     frame->frame.handled = true;
-    frame->frame.finished = frame->frame.body->wrap != NULL && /* a tool has none */
+    frame->frame.finished = frame->frame.body->wrap != NULL && /* a tool has no handlers */
                             frame->frame.body->wrap->finally != NULL;
     rv__actor_absolve(frame);
     frame->value = rv__blob_ref(fact->error);
@@ -321,7 +320,7 @@ static int node_started(struct rv__cell *cell, struct rv__actor *sup, const stru
     int eval = 0, rc = RV_ENOMEM;
 
     if (kind->schedule != NULL) {
-        schedule = kind->schedule(node, cell->limit);
+        schedule = kind->schedule(cell, node);
         if (schedule == NULL)
             goto out;
     }
@@ -409,7 +408,7 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *frame, const stru
     return RV_OK;
 }
 
-/* The sequence goes on, the block too: below a detached scope that keeps what its steps see. */
+/* The sequence continues, and so does the block, below a detached scope that keeps what its steps see. */
 static int node_detached(struct rv__cell *cell, struct rv__actor *sup, struct rv__entry *entry)
 {
     static const char mark[] = "{\"detached\":true}";
@@ -474,7 +473,7 @@ out:
     return rc;
 }
 
-/* The node has ended, and all that is alive below it with it. */
+/* The node ends, with everything alive in it. */
 static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const struct rv__fact *fact,
                       enum rv__status status)
 {
@@ -482,7 +481,7 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
     struct rv__actor *frame = actor->owner;
     if (actor->node->is_handler)
         return rv__handler_ended(cell, actor);
-    if (actor->detached) { /* its entry was made long ago */
+    if (actor->detached) { /* its entry was made when it was detached */
         rv__actor_end(cell, actor);
         rv__actor_place(cell, frame);
         return RV_OK;
@@ -511,7 +510,7 @@ static int node_ended(struct rv__cell *cell, struct rv__actor *actor, const stru
     return RV_OK;
 }
 
-/* It never begins, for a final state has completed. Its number is used up, so that a reader has one. */
+/* Skipped, because a final state has completed. It takes an actor number all the same, for readers. */
 static int node_left_out(struct rv__cell *cell, const struct rv__fact *fact)
 {
     struct rv__entry *entry = rv__entry_new(cell->plan->nodes[fact->node], STATUS_SKIPPED);
@@ -555,6 +554,7 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_STEP_FAILED:
     case FACT_STEP_RETRYING:
     case FACT_STEP_PARKED:
+    case FACT_STEP_NOTED:
     case FACT_TIMER_FIRED:
         return actor != NULL && !rv__is_step(actor->node)
                    ? rv__flow_kind(actor->node)->retried(cell, actor, fact)
@@ -568,8 +568,8 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
     case FACT_SIGNAL_RECEIVED: return signal_received(cell, fact);
     case FACT_DETACHED_ENDED: rv__actor_end(cell, actor); return RV_OK;
     case FACT_DETACHED_CANCELLED:
-        while (cell->shades != NULL)
-            rv__actor_end(cell, cell->shades);
+        while (cell->detached_scopes != NULL)
+            rv__actor_end(cell, cell->detached_scopes);
         return RV_OK;
     case FACT_KINDS: break;
     }
@@ -579,7 +579,7 @@ static int apply(struct rv__cell *cell, const struct rv__fact *fact)
 
 int rv__evolve(struct rv__cell *cell, const struct rv__fact *fact)
 {
-    /* What the fact holds may be an actor's, which ends: it is looked at first. */
+    /* Read this first: the fact may refer to a blob of an actor that ends. */
     uint64_t last = rv__blob_is_reference(fact->result) ? fact->result->value : 0;
     if (rv__blob_is_reference(fact->state) && fact->state->value > last)
         last = fact->state->value;

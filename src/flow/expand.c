@@ -1,8 +1,8 @@
-/* expand.c: rows of iterations, as they are read from the store.
+/* expand.c: completes rows of iterations that are read from the store.
  *
- * A row has the shape of its iteration (write.c), but for two things, which are put in their place here:
- * iterations nested in it, which are rows of their own, and references to values. The plan tells where
- * they belong: what is in the result of a supervisor its kind expands (expand_result). */
+ * A row has the shape of its iteration (write.c), except for two things that are filled in here: nested
+ * iterations, which are rows of their own, and values, to which a row only refers. The plan tells where they
+ * belong; the result of a supervisor is expanded by its kind (expand_result). */
 #include <assert.h>
 
 #include "base/error.h"
@@ -23,7 +23,7 @@ static bool body_has_rows(const struct rv__body *body)
     for (uint32_t i = 0; i < body->count; i++) {
         const struct rv__node *node = body->nodes[i];
         if (rv__node_keeps_rows(node) || rv__flow_kind(node)->schedule != NULL)
-            return true; /* of a stage there is more than people are shown */
+            return true; /* a stage has fields that are not shown */
         for (uint32_t k = 0; k < node->body_count; k++)
             if (body_has_rows(&node->bodies[k]))
                 return true;
@@ -60,7 +60,7 @@ static void expand_map(struct rv__writer *w, const struct rv__body *a, const str
     rv__writer_put(w, "}");
 }
 
-/* A reference that stands in a row. NULL: it cannot be read, and the writer has failed. */
+/* The value that a row refers to. NULL: it cannot be read, and the writer has failed. */
 static struct rv__blob *read_reference(struct rv__writer *w, struct rv__str json)
 {
     struct rv__blob *reference = NULL;
@@ -95,7 +95,7 @@ static void expand_state(struct rv__writer *w, bool reference, struct rv__str js
     rv__blob_unref(state);
 }
 
-/* Its result, by what it is the result of. */
+/* Write a result; how depends on the kind of node. */
 static void expand_result(struct rv__writer *w, const struct rv__node *node,
                           const struct rv__body *map, struct rv__str result, struct rv__str vector)
 {
@@ -175,14 +175,14 @@ void rv__results_expand(struct rv__writer *w, const struct rv__node *node, const
     rv__writer_put(w, "}");
 }
 
-/* Has it references? An iteration ends with its results, one brace within the other, if not. */
+/* Does the row have references? Without any, it ends with the results, so with two braces. */
 static bool row_refers(struct rv__str row)
 {
     static const struct rv__str mark = RV__STR(RV__ROW_REFERS);
     return row.len > mark.len && memcmp(row.at + row.len - mark.len, mark.at, mark.len) == 0;
 }
 
-/* What is nested in it has its own index in its vector too. */
+/* The vector of what is nested includes the index of this iteration. */
 void rv__row_expand(struct rv__writer *w, const struct rv__node *node, struct rv__str vector,
                     struct rv__str row, bool refers)
 {
@@ -218,7 +218,7 @@ static void expand_page(struct rv__writer *w, const struct rv__node *node, struc
     }
 }
 
-/* Page by page: however many there are, a page is in memory. */
+/* Page by page, so that only one page is in memory. */
 static void expand_rows(struct rv__writer *w, const struct rv__node *node, struct rv__str key)
 {
     struct rv__buf rows;
@@ -273,7 +273,7 @@ void rv__node_expand(struct rv__writer *w, const struct rv__node *node, struct r
                      struct rv__str vector)
 {
     if (rv__json_type(result) != RV__JSON_OBJECT || rv__is_step(node))
-        rv__writer_put_str(w, result); /* a step's; or null, of what was skipped or cancelled */
+        rv__writer_put_str(w, result); /* of a step; or null, of a skipped or cancelled node */
     else
         rv__flow_kind(node)->expand_result(w, node, result, vector);
 }

@@ -1,12 +1,11 @@
-/* fact.c: facts as text. One table says which fields a kind has; writing, reading and checking for
- * form all follow it.
+/* fact.c: facts as text. One table lists the fields of each kind; writing, reading and checking all use it.
  *
  * A fact is a JSON object: "k" its kind, "a" the actor, "n" the plan node and "i" the iterations
- * around it (for readers of the feed; evolve goes by "a"), "at" when, and the fields of its kind.
+ * around it (for readers of the feed; evolve uses "a"), "at" the time, and the fields of its kind.
  * A long text is not in it: instead of "result", "state" and "input" it has "resultValue", "stateValue" and "inputValue",
  * [number,bytes] of the value, or "itemsValue", for items in pieces (value.c). The description in such a
- * state is beside it (for readers too).
- * A kind that changes its meaning gets a new version: "v", absent for 1. */
+ * state is written beside it, also for readers.
+ * If the meaning of a kind changes, it gets a new version: "v", absent for 1. */
 #include <limits.h>
 
 #include <assert.h>
@@ -52,7 +51,8 @@ enum field { /* bits: which fields a kind has besides k, at */
              F_BY = 1 << 30,   /* a text; none is left out */
              F_LIMIT = INT_MIN /* the last bit; 0 is left out */
 };
-#define F_TURN ((unsigned)F_LIMIT) /* a blob; no kind has both */
+#define F_TURN ((unsigned)F_LIMIT) /* a blob; no kind has both; */
+#define F_NOTE F_TURN              /* nor this */
 #define F_WHO  (F_ACTOR | F_NODE)
 
 static const struct {
@@ -65,7 +65,7 @@ static const struct {
     [FACT_RUN_CANCELLING] = { "run.cancelling", F_BY },
     [FACT_RUN_CANCELLED] = { "run.cancelled", F_BY },
     [FACT_RUN_SUSPENDED] = { "run.suspended", F_WHO | F_WHICH | F_ERROR },
-    [FACT_RUN_RESUMED] = { "run.resumed", /* error: why it was decided so; may be absent */
+    [FACT_RUN_RESUMED] = { "run.resumed", /* error: the reason of the decision; may be absent */
                            F_WHO | F_WHICH | F_DECISION | F_LEFT | F_ERROR | F_BY },
     [FACT_RUN_ABORTED] = { "run.aborted", F_ERROR | F_BY },
     [FACT_EVAL_STARTED] = { "eval.started", F_WHO | F_OWNER | F_EVAL },
@@ -90,6 +90,8 @@ static const struct {
     [FACT_STEP_RETRYING] = { "step.retrying",
                              F_WHO | F_ATTEMPT | F_ERROR | F_DUE | F_GIVEN | F_BY },
     [FACT_STEP_PARKED] = { "step.parked", F_WHO | F_DUE | F_NAME | F_TAKEN | F_CUT | F_GIVEN },
+    [FACT_STEP_NOTED] = { "step.noted",
+                          F_WHO | F_DUE | F_NAME | F_TAKEN | F_RESULT | F_GIVEN | F_NOTE },
     [FACT_STEP_LOST] = { "step.lost",
                          F_WHO | F_SUSPECT | F_BLAME | F_CRASH | F_DEATHS | F_ERROR | F_GIVEN },
     [FACT_STEP_GIVEN] = { "step.given", F_WHO | F_ATTEMPT | F_GIVEN },
@@ -150,7 +152,7 @@ static void put_vector(const struct rv__actor *actor, struct rv__buf *out)
         rv__buf_char(out, ']');
 }
 
-/* Sixteen hexadecimal digits in quotes: as a number it would be too large for many who read JSON. */
+/* Sixteen hexadecimal digits in quotes: many JSON readers could not hold it as a number. */
 void rv__hash_text_write(uint64_t number, struct rv__buf *out)
 {
     rv__buf_fmt(out, "\"%016llx\"", (unsigned long long)number);
@@ -192,7 +194,7 @@ void rv__fact_trim(struct rv__fact *fact)
 void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, struct rv__buf *out)
 {
     unsigned has = kinds[fact->kind].fields;
-    const struct rv__actor *actor = NULL; /* whom it is about, or who will own that */
+    const struct rv__actor *actor = NULL; /* the actor it is about, or its owner */
     if (has & F_ACTOR)
         actor = rv__cell_find(cell, fact->owner ? fact->owner : fact->actor);
     rv__buf_text(out, "{\"k\":\"");
@@ -297,6 +299,8 @@ void rv__fact_write(const struct rv__cell *cell, const struct rv__fact *fact, st
     }
     if (has & F_TURN)
         put_blob(out, ",\"turn\":", fact->turn);
+    if (has & F_NOTE)
+        put_blob(out, ",\"note\":", fact->note);
     rv__buf_char(out, '}');
 }
 
@@ -312,7 +316,8 @@ void rv__fact_done(struct rv__fact *fact)
     rv__blob_unref(fact->description);
     rv__blob_unref(fact->given);
     rv__blob_unref(fact->turn);
-    fact->description = fact->given = fact->turn = NULL;
+    rv__blob_unref(fact->note);
+    fact->description = fact->given = fact->turn = fact->note = NULL;
     fact->result = fact->state = fact->error = fact->name = NULL;
     fact->items = NULL;
 }
@@ -368,7 +373,7 @@ static int read_name(struct rv__str value, struct rv__blob **ret)
     return rc;
 }
 
-/* A time: far enough from the ends that sums of two never overflow. */
+/* A time, limited so that the sum of two cannot overflow. */
 static int read_time(struct rv__str value, int64_t *ret)
 {
     int64_t n;
@@ -388,7 +393,7 @@ static int read_count(struct rv__str value, int64_t max, int64_t *ret)
     return RV_OK;
 }
 
-/* One member. *seen: which fields were there. RV_EINVAL: not as it should be. */
+/* Read one member. *seen: the fields so far. RV_EINVAL: it is wrong. */
 static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str value,
                        unsigned *seen)
 {
@@ -518,10 +523,13 @@ static int read_member(struct rv__fact *fact, struct rv__str key, struct rv__str
     } else if (rv__str_is(key, "\"turn\"") && fact->turn == NULL) {
         *seen |= F_TURN;
         rc = read_blob(value, &fact->turn);
+    } else if (rv__str_is(key, "\"note\"") && fact->note == NULL) {
+        *seen |= F_NOTE;
+        rc = read_blob(value, &fact->note);
     } else if (rv__str_is(key, "\"description\"") && fact->description == NULL) {
         *seen |= F_STATE;
         rc = read_blob(value, &fact->description);
-    } else if (rv__str_is(key, "\"by\"")) { /* for readers: no state of a run depends on it */
+    } else if (rv__str_is(key, "\"by\"")) { /* for readers: no state depends on it */
         *seen |= F_BY;
         rc = rv__json_type(value) == RV__JSON_STRING ? RV_OK : RV_EINVAL;
     } else if (!rv__str_is(key, "\"k\"") && !rv__str_is(key, "\"i\"")) {
@@ -590,7 +598,8 @@ void rv__facts_drop_failures(struct rv__facts *facts, size_t from)
         rv__blob_unref(facts->logged_failures[--facts->logged_failure_count].error);
 }
 
-/* Does this failure change nothing, so that only the log tells of it? *body: the detached child that it ends; NULL: it is a handler's. */
+/* Is this a failure without consequence, which only the log shows? *body: the detached child that it ends; NULL: a
+ * handler failed. */
 static bool only_log_tells(const struct rv__actor *actor, const struct rv__fact *fact,
                            const struct rv__body **body)
 {
@@ -606,7 +615,7 @@ static bool only_log_tells(const struct rv__actor *actor, const struct rv__fact 
     return true;
 }
 
-/* What only the log tells of this fact, as far as it is known without its error. False: nothing. */
+/* What only the log shows of this fact, without its error. False: nothing. */
 static bool only_logged(const struct rv__cell *cell, const struct rv__actor *actor,
                         const struct rv__fact *fact, struct rv__logged_failure *ret)
 {

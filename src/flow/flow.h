@@ -120,10 +120,12 @@ enum rv__msg_kind {
     MSG_DONE,   /* work is done: result, state, skipped; an evaluation: its value is `result` */
     MSG_FAILED, /* work failed: error, state, behavior … */
     MSG_PARK,   /* an attempt is pending: handle; or it waits: until due, or for signal `name` */
-    MSG_TIMER,  /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
-    MSG_LOST,   /* work was not done: it never began, or (crash) its process died. blame: it was
+    MSG_NOTE, /* an attempt has ended and leaves `note` for the next one, which has the same number: at once, or
+                    once the signal `name` has come, which it gets as its answer */
+    MSG_TIMER, /* the timer of the actor fell due: an attempt's time-out, a retry, a wait */
+    MSG_LOST,  /* work was not done: it never began, or (crash) its process died. blame: it was
                     alone in that process, and error says how that died; shared: it was not alone */
-    MSG_GIVEN,  /* input of an attempt that is still running, in `given` */
+    MSG_GIVEN, /* input of an attempt that is still running, in `given` */
     MSG_READ, /* work in flight has read `name` through `by`. RV_ENOTFOUND: it is no longer in flight */
     MSG_ANSWER, /* the handle `name` was completed: as MSG_DONE, or with `error` as MSG_FAILED */
     MSG_SIGNAL, /* a signal `name` with `result` as its payload */
@@ -161,6 +163,8 @@ struct rv__msg {
     /* The input of an attempt, a JSON object, without the parts sent with MSG_GIVEN before. It is recorded
      * for people and changes nothing. NULL: nothing. */
     struct rv__blob *given;
+    struct rv__blob *
+        note; /* MSG_NOTE: a JSON object; {"ask": {"message"?, "schema"?}} is what the signal is for */
     /* of a handle or a signal; for a decision: the path of the suspension; MSG_READ: what was read */
     struct rv__str name;
     bool skipped;
@@ -205,6 +209,7 @@ enum rv__fact_kind {
     FACT_STEP_FAILED,
     FACT_STEP_RETRYING,
     FACT_STEP_PARKED,
+    FACT_STEP_NOTED, /* its attempt left a note for the next one; or (taken) the signal that it waited for is there */
     FACT_STEP_LOST,
     FACT_STEP_GIVEN,  /* input of an attempt that still runs; the fact of its end has the rest */
     FACT_STEP_READ,   /* work in flight has read `name` of its run, through `by` */
@@ -260,7 +265,7 @@ struct rv__fact {
     bool crash;          /* step.lost: with its process */
     int64_t down_ms; /* step.lost: when its process was last seen alive; for readers. 0: unknown */
     int deaths;      /* step.lost: deaths of shared processes while it was in flight; 0: unknown */
-    bool taken;      /* step.completed: it took a signal */
+    bool taken;      /* step.completed, step.noted: it took a signal */
     bool hosted;     /* step.started: in a process other than the engine's */
     bool cut;        /* step.started, step.parked: a delay whose time-out is due before its end */
     bool describe;   /* step.completed, node.completed: its description is evaluated next */
@@ -270,6 +275,7 @@ struct rv__fact {
     struct rv__blob *given; /* input of an attempt, for readers. The cell does not keep it */
     struct rv__str by;      /* who caused it, for readers. Set only while the fact is written */
     struct rv__blob *turn;  /* step.completed, of a turn: what it means for its chat */
+    struct rv__blob *note;  /* step.noted: see struct rv__msg */
     struct rv__items
         *items; /* eval.completed: a long array of items, in pieces; then no `result` */
     /* of a state that is a reference: for readers, which need not fetch the state then */
@@ -286,6 +292,7 @@ struct rv__facts {
     /* Other data of the same transaction: iterations, finished or ended early. */
     struct rv__row *rows;
     size_t row_count, row_cap, row_bytes;
+    int64_t next_attachment; /* number of the next one that the current fact leaves */
     struct rv__value *values;
     size_t value_count, value_cap;
     struct rv__logged_failure *logged_failures; /* failures that appear only in the log */
@@ -315,8 +322,8 @@ struct rv__row {
                             values stand in it as references: see write.c */
 };
 
-/* Rows of attachments have a key of their own, and are numbered by the actor of their attempt. Starting a stage
- * again is a row too: attachments of that stage (`o`) with a number below `n` are superseded. */
+/* Rows of attachments have a key of their own, and are numbered from 1 in the order in which attempts ended. Starting a
+ * stage again is a row too: attachments of that stage (`o`) whose attempt's actor (`a`) is below `n` are superseded. */
 #define RV__ATTACHMENT_KEY "attachments"
 #define RV__ANEW_KEY       "stages anew"
 
@@ -458,6 +465,9 @@ struct rv__effect {
         place; /* START: the place it was given. WAIT, STOP: a place that it was given and does
                                     not need: return it. LANE_NONE: none. Each is carried once */
     uint32_t ticket; /* of that place */
+    /* The note of an attempt that no other attempt takes up any more, or NULL: what it tells of is to be given up.
+     * Valid until the next call. A crash may lose it. */
+    const struct rv__blob *unused_note;
 };
 
 /* The next effect of the facts since the last call; false: no more. Take them after the commit, and all of
@@ -505,6 +515,12 @@ struct rv__wait {
     int attempt;
     int64_t due_ms, count, limit;
     struct rv__str name;
+    bool
+        needs_file; /* PLACE, in LANE_NOBODY: `name` is a workflow whose file is missing, no function */
+    struct rv__str
+        note; /* SIGNAL: of the attempt that asked for it; none: it is a signal of the plan */
+    struct rv__str cause; /* DECISION: the reason of the suspension, and since when it waits */
+    int64_t since_ms;
 };
 void rv__cell_waits(const struct rv__cell *cell,
                     void (*waits)(void *arg, const struct rv__wait *wait), void *arg);
@@ -521,6 +537,8 @@ bool rv__cell_blamed(const struct rv__cell *cell);
 size_t rv__cell_working(const struct rv__cell *cell);
 /* Would rv__flow_pump() do something? */
 bool rv__cell_more(const struct rv__cell *cell);
+/* The note of the attempt that waits for the signal `name`; none: no attempt does. */
+struct rv__str rv__cell_asked(const struct rv__cell *cell, struct rv__str name);
 /* Does it wait for a person: is it suspended, or does one of its steps wait for a signal? */
 bool rv__cell_waits_for_somebody(const struct rv__cell *cell);
 /* Is anything active in it? Detached children outlive the run's end. */
@@ -575,6 +593,8 @@ struct rv__view {
     const struct rv__body *body; /* the body whose input is evaluated; else NULL */
     struct rv__blob *input;
     struct rv__blob *made; /* an attempt's: what the function of its `input` has made; else NULL */
+    struct rv__blob *note; /* an attempt's: what the one before it left; else NULL; */
+    struct rv__blob *answer; /* and the payload of the signal that it asked for; NULL: none */
     struct rv__entry *scope; /* newest first */
     const struct rv__body
         *fence; /* only entries inside this state may be read, also for `last`; NULL: all of them */

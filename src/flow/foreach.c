@@ -3,9 +3,9 @@
  *   to_eval ──▶ eval ──array──▶ running ──▶ completed | failed
  *                 └──no array──▶ evaluated ──▶ failed
  *
- * The iterations that wait are a range, `next` to `count`, and a cursor into the text of the items;
- * those that have ended are rows in the store and a number here. So a million items cost nothing
- * beyond their text and the iterations that run. */
+ * Iterations that have not begun are a range, `next` to `count`, and a cursor into the text of the items. Those
+ * that have ended are rows in the store, and here only counted. So a million items cost only their text and the
+ * iterations that run. */
 #include <assert.h>
 
 #include "base/bugs.h"
@@ -31,8 +31,8 @@ static enum rv__phase first_phase(const struct rv__node *node, int *eval)
     return PHASE_TO_EVAL;
 }
 
-/* May another iteration begin? After a hard failure no new one does; but without a `concurrency` all
- * of a parallel forEach count as begun. */
+/* May another iteration begin? Not after a hard failure; but in a parallel forEach without `concurrency`, all
+ * iterations count as begun. */
 static bool may_start(const struct rv__actor *sup)
 {
     const struct rv__node *node = sup->node;
@@ -56,7 +56,7 @@ static int place(const struct rv__actor *sup, struct rv__first *first)
 
 static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
 {
-    if (sup->phase == PHASE_EVALUATED) /* with an array, it would be running */
+    if (sup->phase == PHASE_EVALUATED) /* it has no array, else it would be running */
         return rv__node_fail(turn, sup, "notArray", "the items of a forEach must return an array",
                              err);
     if (may_start(sup))
@@ -66,7 +66,7 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     return rv__node_end(turn, sup, FACT_NODE_COMPLETED, NULL, err);
 }
 
-/* Where its item is in the text of the items; the cursor moves behind it. */
+/* Find its item in the text of the items; the cursor moves after it. */
 static void next_item(struct rv__actor *sup, struct rv__actor *frame)
 {
     struct rv__str items = rv__blob_str(sup->value), item;
@@ -142,8 +142,8 @@ static void write_item(const struct rv__actor *frame, struct rv__buf *row)
     rv__buf_char(row, ',');
 }
 
-/* The iterations to come of one that runs several at once. Those of a sequential one wait for nothing of
- * their own, no more than the later nodes of a sequence do. */
+/* Iterations that have not begun, if it is parallel. Those of a sequential forEach do not wait for anything of
+ * their own, like the later nodes of a sequence. */
 static bool rest(const struct rv__actor *sup, struct rv__wait *wait)
 {
     if (sup->phase != PHASE_RUNNING || sup->sup.bad > 0 || sup->sup.next >= sup->sup.count ||
@@ -192,7 +192,7 @@ static void expand_item(struct rv__writer *w, struct rv__str json)
 static void expand_result(struct rv__writer *w, const struct rv__node *node, struct rv__str result,
                           struct rv__str vector)
 {
-    (void)result; /* it stands for the rows */
+    (void)result; /* the rows are written instead */
     rv__iterations_expand(w, node, vector);
 }
 

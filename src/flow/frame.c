@@ -6,18 +6,17 @@
  *                            ▼
  *                          failed ──handler ends──▶ running (failed, handled) ──▶ ended
  *
- * A workflow's `finally` is what it runs last: after its nodes, after its handler, or (the outermost) when
- * it was cut short by a cancel.
+ * A workflow's `finally` runs last: after its nodes, after its handler, or (the outermost) after a cancel.
  *
- * It owns at most one child: the node that runs, or a handler. When it has ended, it tells its
- * supervisor, by the fact of that; the outermost ends the run. */
+ * It owns at most one child: the node that runs, or a handler. The fact of its end tells its supervisor; the end of
+ * the outermost frame ends the run. */
 #include "base/error.h"
 #include "base/bugs.h"
 #include "flow/cell.h"
 
 bool rv__truth(const struct rv__blob *json)
 {
-    if (rv__blob_is_reference(json)) /* neither is that long */
+    if (rv__blob_is_reference(json)) /* `false` and `null` are never references */
         return true;
     struct rv__str text = rv__blob_str(json);
     return !rv__str_is(text, "false") && !rv__str_is(text, "null");
@@ -43,7 +42,7 @@ bool rv__frame_in_finally(const struct rv__actor *frame)
 
 /* ------------------------------------------------------------------------------- decide --- */
 
-/* The node that comes next begins. */
+/* Begin the next node. */
 int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *err)
 {
     if (frame->phase == PHASE_TO_EVAL)
@@ -51,7 +50,7 @@ int rv__frame_begin(struct rv__turn *turn, struct rv__actor *frame, rv_error *er
     return rv__node_begin(turn, frame, NULL, rv__frame_next(frame), err);
 }
 
-/* One body of several: its end is a fact of its own. */
+/* The end of one body of several is a fact of its own. */
 static int say_ended(struct rv__turn *turn, struct rv__actor *frame, struct rv__blob *error,
                      rv_error *err)
 {
@@ -138,7 +137,7 @@ int rv__frame_advance(struct rv__turn *turn, struct rv__actor *frame, rv_error *
 
 /* ------------------------------------------------------------------------------- evolve --- */
 
-/* Set up a new frame. Takes no memory. */
+/* Set up a new frame. Cannot fail. */
 void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, struct rv__actor *owner,
                             const struct rv__body *body, int64_t iteration)
 {
@@ -173,13 +172,13 @@ void rv__frame_evolve_start(struct rv__cell *cell, struct rv__actor *frame, stru
     rv__actor_place(cell, frame);
 }
 
-/* The node that ran has ended as `entry` says (which is taken over). Takes no memory. */
+/* The node has ended; takes over its `entry`. Cannot fail. */
 void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, struct rv__entry *entry,
                             bool hard, struct rv__blob *error)
 {
     if (frame->frame.scope == frame->frame.base)
         rv__frame_count_shown(frame, 1);
-    if (frame->due_ms != 0 && !RV__BUG(83)) { /* it was in time */
+    if (frame->due_ms != 0 && !RV__BUG(83)) { /* its agent ended before the time-out */
         frame->due_ms = 0;
         rv__actor_owe(cell, frame);
     }
@@ -201,7 +200,7 @@ void rv__frame_evolve_child(struct rv__cell *cell, struct rv__actor *frame, stru
     rv__actor_place(cell, frame);
 }
 
-/* What `text` says is put into the state of the node that ended last, in a copy: others read the entry. */
+/* Add the description to the node that ended last: in a copy of its entry, since others may read that. */
 int rv__frame_evolve_described(struct rv__cell *cell, struct rv__actor *frame,
                                struct rv__blob *text)
 {

@@ -1,5 +1,5 @@
-/* kinds.c: the table of kinds of nodes, and names of everything that has one. A new kind of control flow
- * is one file and one row here. */
+/* kinds.c: the table of kinds of nodes, and the names of enums. A new kind of control flow is one file and one row
+ * here. */
 #include "flow/cell.h"
 
 extern const struct rv__flow_kind rv__step_kind, rv__workflow_kind, rv__branch_kind, rv__loop_kind,
@@ -10,7 +10,7 @@ const struct rv__flow_kind *const rv__flow_kinds[NODE_KINDS] = {
     [NODE_BRANCH] = &rv__branch_kind,     [NODE_LOOP] = &rv__loop_kind,
     [NODE_FOREACH] = &rv__foreach_kind,   [NODE_CONCURRENT] = &rv__concurrent_kind,
     [NODE_STAGE] = &rv__stage_kind,       [NODE_CHAT] = &rv__chat_kind,
-    [NODE_SEQUENCE] = &rv__workflow_kind, /* one body, begun and ended in the same way */
+    [NODE_SEQUENCE] = &rv__workflow_kind, /* one body that begins and ends like a workflow's */
 };
 
 const char *rv__status_name(enum rv__status status)
@@ -36,10 +36,10 @@ const char *rv__eval_name(enum rv__eval eval)
 
 const char *rv__msg_kind_name(enum rv__msg_kind kind)
 {
-    static const char *const names[MSG_KINDS] = {
-        "done",   "failed", "park",    "timer",  "lost",  "given", "read",   "answer",
-        "signal", "cancel", "suspend", "resume", "abort", "skip",  "restart"
-    };
+    static const char *const names[MSG_KINDS] = { "done",   "failed", "park",   "note",
+                                                  "timer",  "lost",   "given",  "read",
+                                                  "answer", "signal", "cancel", "suspend",
+                                                  "resume", "abort",  "skip",   "restart" };
     return names[kind];
 }
 

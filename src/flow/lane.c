@@ -1,9 +1,8 @@
-/* lane.c: lanes: which work comes first in something that waits, and who gives the place for it.
+/* lane.c: the lane of something that waits: what its first work is, and which executor does that.
  *
- * A plan does not say who does a function, and a snapshot does not say where something waited: both
- * outlive the process in which that was so. So the shell is asked, each time something is put into the
- * list of a lane, and again for everything that waits when its answers have changed
- * (rv__cell_lanes). What else is done where, its kind says. */
+ * Neither a plan nor a snapshot says which executor runs a function, because both outlive the process in which that
+ * was true. So the engine is asked whenever something is put into the list of a lane, and again for everything that
+ * waits when its answers have changed (rv__cell_lanes). Other work has a fixed lane by its kind. */
 #include "base/bugs.h"
 #include "flow/cell.h"
 
@@ -38,7 +37,7 @@ struct rv__first rv__first_after_when(const struct rv__node *node)
 struct rv__first rv__first_of_body(const struct rv__body *body)
 {
     if (rv__body_needs_input(
-            body)) { /* an input without an expression is only held to its schema */
+            body)) { /* an input without an expression is only checked by its schema */
         struct rv__first first = evaluation(body->owner, EVAL_INPUT,
                                             rv__input_expr(body->owner, body));
         first.body = body;
@@ -88,7 +87,7 @@ enum rv__lane rv__first_lane(const struct rv__cell *cell, const struct rv__first
 
 /* ------------------------------------------------------------------------ order of arrival --- */
 
-/* In the lane of suspects those with blames stand before those without, so it is two lists here. */
+/* In the lane of suspects, those that were blamed come first, so it counts as two lists here. */
 void rv__arrivals_init(struct rv__arrivals *it, const struct rv__cell *cell, int place)
 {
     const struct rv__list *lists = place == PLACE_READY ? cell->ready : cell->range;
@@ -115,7 +114,7 @@ struct rv__actor *rv__arrivals_next(struct rv__arrivals *it)
     return actor;
 }
 
-/* Takes no memory. What is taken out is chained by place_next, for the cursors have gone on by then. */
+/* Cannot fail. Removed actors are chained by place_next, which the cursors no longer need. */
 static void place_again(struct rv__cell *cell, int place)
 {
     struct rv__list *lists = place == PLACE_READY ? cell->ready : cell->range;

@@ -1,13 +1,12 @@
-/* left.c: what is left of what ends: the entry of a node, and rows of iterations.
+/* left.c: what remains of something that ends: the entry of a node, and rows of iterations.
  *
- * A node may be ended from outside while it is in the midst of its work: the run is cancelled or
- * aborted, or a concurrent block has what it needs. What has finished in it by then is told all the
- * same, with the nodes that were in flight beside it as cancelled (a step that has failed, and whose handler
- * runs, stays failed); for that is where a user sees what
- * there is to undo. An iteration in flight is listed if anything has finished in it: a hundred thousand
- * that have only begun tell nothing, and would be what a cancel waits for. ADR 0017.
+ * A node may be ended from outside while it works: the run is cancelled or aborted, or a concurrent block has what
+ * it needs. Its results then show what has finished in it, and the nodes in flight as cancelled (a failed step whose
+ * handler runs stays failed), so that a user sees what may have to be undone. An iteration in flight is listed only
+ * if something has finished in it: a hundred thousand that have just begun would tell nothing and slow down a
+ * cancel. ADR 0017.
  *
- * Recursion follows the plan, which is not deep. */
+ * Recursive; plans are not deep. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -21,9 +20,14 @@ bool rv__node_keeps_rows(const struct rv__node *node)
     return kind->keeps_rows != NULL && kind->keeps_rows(node);
 }
 
+static bool tells_below(const struct rv__node *node)
+{
+    return rv__flow_kind(node)->tells_below || (rv__shows_nodes(node) && !RV__BUG(431));
+}
+
 /* ------------------------------------------------------------------------------- entries --- */
 
-/* Has it got as far as to have a result? */
+/* Has it run far enough to have a result? */
 static bool has_begun(const struct rv__actor *actor)
 {
     const struct rv__flow_kind *kind = rv__flow_kind(actor->node);
@@ -56,7 +60,7 @@ struct rv__entry *rv__node_left(const struct rv__actor *actor, enum rv__status s
     return entry;
 }
 
-/* The node in flight in it; a handler is none. */
+/* The node in flight in it; handlers do not count. */
 static const struct rv__actor *in_flight(const struct rv__actor *frame)
 {
     const struct rv__actor *child = frame->child;
@@ -69,7 +73,7 @@ int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret)
     struct rv__entry *entry = NULL;
     if (child != NULL) {
         bool failed = rv__is_step(child->node) && child->phase == PHASE_FAILED;
-        entry = failed ? rv__step_failed_entry(child) /* only its handler is cut short */
+        entry = failed ? rv__step_failed_entry(child) /* only its handler is cancelled */
                        : rv__node_left(child, STATUS_CANCELLED);
         if (entry == NULL)
             return RV_ENOMEM;
@@ -79,12 +83,12 @@ int rv__frame_left(const struct rv__actor *frame, struct rv__entry **ret)
     return RV_OK;
 }
 
-/* May the node in flight have something below it that is told of? The plan is asked first: with a
- * hundred thousand iterations, each look at an actor is one into memory far away. */
+/* May the node in flight contain something that is listed? The plan is asked first: with a hundred thousand
+ * iterations, reading each actor costs a cache miss. */
 static const struct rv__actor *open_below(const struct rv__actor *frame)
 {
     const struct rv__body *body = frame->frame.body;
-    if (frame->frame.at >= body->count || !rv__flow_kind(body->nodes[frame->frame.at])->tells_below)
+    if (frame->frame.at >= body->count || !tells_below(body->nodes[frame->frame.at]))
         return NULL;
     return in_flight(frame);
 }
@@ -92,7 +96,7 @@ static const struct rv__actor *open_below(const struct rv__actor *frame)
 void rv__frame_count_shown(const struct rv__actor *frame, int more)
 {
     struct rv__actor *sup = frame->owner;
-    /* A snapshot that was tampered with may have it under anything: that is found out later. */
+    /* In a damaged snapshot it may have any owner: that is detected later. */
     if (sup != NULL && !sup->is_frame && !rv__is_step(sup->node))
         sup->sup.shown += more;
 }
@@ -127,7 +131,7 @@ static int make_room(struct rv__facts *facts, rv_error *err)
     return RV_OK;
 }
 
-/* Takes both texts, which may have failed. */
+/* Takes over both texts, which may have failed. */
 static int put_row(struct rv__facts *facts, uint32_t node, int64_t index, struct rv__buf *key,
                    struct rv__buf *json, rv_error *err)
 {
@@ -154,7 +158,7 @@ static bool is_attempt(const struct rv__actor *actor)
     return actor->is_frame && actor->frame.attachment != NULL;
 }
 
-/* An attempt of a state has ended: what it leaves. */
+/* The row of an attempt of a state that has ended: its attachment. */
 static int add_attachment(struct rv__facts *facts, const struct rv__actor *frame,
                           const struct rv__attachment_end *end, rv_error *err)
 {
@@ -163,7 +167,7 @@ static int add_attachment(struct rv__facts *facts, const struct rv__actor *frame
     rv__buf_init(&key, SIZE_MAX / 8);
     rv__buf_text(&key, RV__ATTACHMENT_KEY);
     rv__attachment_write(frame, end, &json);
-    return put_row(facts, frame->node->id, (int64_t)frame->id, &key, &json, err);
+    return put_row(facts, frame->node->id, facts->next_attachment++, &key, &json, err);
 }
 
 static int attempt_ended(struct rv__facts *facts, const struct rv__actor *frame,
@@ -182,7 +186,7 @@ static int attempt_ended(struct rv__facts *facts, const struct rv__actor *frame,
                                                     : add_attachment(facts, frame, &end, err);
 }
 
-/* It is cut short by something else. */
+/* It is ended by something else. */
 static int attempt_cut(struct rv__facts *facts, const struct rv__actor *frame, int64_t at_ms,
                        rv_error *err)
 {
@@ -195,8 +199,8 @@ static int attempt_cut(struct rv__facts *facts, const struct rv__actor *frame, i
     return rc;
 }
 
-/* Those that its stage left so far are superseded. Several stages may begin anew before the next actor does; the same
- * one cannot: so number and stage together are an index of its own for each. */
+/* The earlier attachments of its stage are superseded. Several stages may restart before the next actor is made, but
+ * no stage twice: so actor number and stage together are a unique index. */
 static int stage_anew(struct rv__facts *facts, const struct rv__cell *cell,
                       const struct rv__actor *sup, rv_error *err)
 {
@@ -213,7 +217,7 @@ static int stage_anew(struct rv__facts *facts, const struct rv__cell *cell,
     return put_row(facts, sup->node->id, index, &key, &json, err);
 }
 
-/* An iteration leaves the cell for the store, with the fact of its end. */
+/* An iteration has ended: its row goes to the store with that fact. */
 static int add_row(struct rv__facts *facts, const struct rv__actor *frame, rv_error *err)
 {
     const struct rv__actor *sup = frame->owner;
@@ -252,20 +256,20 @@ void rv__facts_cut_rows(struct rv__facts *facts, size_t count)
     }
 }
 
-/* Iterations in flight of which none is to be told: no node has ended in one, and none of their nodes
- * has anything below it. Then they are not even looked at. */
+/* Is no iteration in flight to be listed? So it is if no node has ended in one and none of their nodes contains
+ * others. Then they are not visited. */
 static bool tells_nothing(const struct rv__actor *sup)
 {
     if (!rv__node_keeps_rows(sup->node) || sup->sup.shown > 0)
         return false;
     const struct rv__body *body = sup->node->bodies;
     for (uint32_t i = 0; i < body->count; i++)
-        if (rv__flow_kind(body->nodes[i])->tells_below)
+        if (tells_below(body->nodes[i]))
             return false;
     return true;
 }
 
-/* The next one of a walk over `top` and all below it that is told of. */
+/* The next actor in a walk over `top` and what is listed below it. */
 static const struct rv__actor *walk(const struct rv__actor *top, const struct rv__actor *at)
 {
     const struct rv__actor *below = at->is_frame        ? open_below(at)
@@ -279,8 +283,8 @@ static const struct rv__actor *walk(const struct rv__actor *top, const struct rv
     return NULL;
 }
 
-/* Attempts of states that are in flight below `top`, which is ended from outside. Where the plan has no
- * stage nothing is looked at. */
+/* Add rows for the attempts of states that are in flight below `top`, which is ended from outside. Nothing to do if
+ * the plan has no stage there. */
 static int add_attempts_below(struct rv__facts *facts, const struct rv__actor *top, int64_t at_ms,
                               rv_error *err)
 {
@@ -299,14 +303,14 @@ static int add_attempts_below(struct rv__facts *facts, const struct rv__actor *t
     return RV_OK;
 }
 
-/* The iterations in flight of all below this node, which is ended from outside; the attempts, too. */
+/* Add rows for the iterations and attempts in flight below this node, which is ended from outside. */
 static int add_rows_below(struct rv__facts *facts, const struct rv__actor *top, int64_t at_ms,
                           rv_error *err)
 {
     int done = add_attempts_below(facts, top, at_ms, err);
     if (done < 0)
         return done;
-    if (!rv__flow_kind(top->node)->tells_below)
+    if (!tells_below(top->node))
         return RV_OK;
     for (const struct rv__actor *at = top; at != NULL; at = walk(top, at)) {
         if (!at->is_frame || !rv__node_keeps_rows(at->node) || !rv__frame_leaves(at) || RV__BUG(20))
@@ -322,6 +326,7 @@ int rv__facts_rows(struct rv__facts *facts, const struct rv__cell *cell,
                    const struct rv__fact *fact, rv_error *err)
 {
     const struct rv__actor *actor;
+    facts->next_attachment = (int64_t)cell->attempts_ended + 1;
     if (fact->kind == FACT_BODY_ENDED) {
         actor = rv__cell_find(cell, fact->actor);
         assert(actor != NULL); /* rv__fact_check saw it */
@@ -342,13 +347,13 @@ int rv__facts_rows(struct rv__facts *facts, const struct rv__cell *cell,
     bool finally = last != NULL && last->node->is_handler &&
                    last->node == cell->plan->body.wrap->finally;
     if (fact->kind == FACT_RUN_CANCELLING && finally)
-        return RV_OK; /* that goes on */
+        return RV_OK; /* a detached block continues */
     if ((fact->kind == FACT_RUN_COMPLETED || fact->kind == FACT_RUN_FAILED) && finally)
         return add_attempts_below(facts, last, fact->at_ms, err); /* it was ended from outside */
     bool cancelled = fact->kind == FACT_RUN_CANCELLED || fact->kind == FACT_RUN_CANCELLING;
     if (cancelled || fact->kind == FACT_DETACHED_CANCELLED) {
-        int rc = RV_OK; /* what is detached is cancelled along */
-        for (actor = cell->shades; rc == RV_OK && actor != NULL; actor = actor->next)
+        int rc = RV_OK; /* detached blocks are cancelled, too */
+        for (actor = cell->detached_scopes; rc == RV_OK && actor != NULL; actor = actor->next)
             rc = add_attempts_below(facts, actor, fact->at_ms, err);
         if (rc < 0 || !cancelled)
             return rc;
@@ -359,6 +364,6 @@ int rv__facts_rows(struct rv__facts *facts, const struct rv__cell *cell,
              fact->kind == FACT_NODE_RETRYING)
         actor = rv__cell_find(cell, fact->actor);
     else
-        return RV_OK; /* it ends nothing that has anything below it */
+        return RV_OK; /* it ends nothing that contains others */
     return actor != NULL ? add_rows_below(facts, actor, fact->at_ms, err) : RV_OK;
 }

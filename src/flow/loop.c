@@ -1,12 +1,12 @@
-/* loop.c: the supervisor of a loop: a body again and again, while or until a condition holds.
+/* loop.c: the supervisor of a loop: a body that is repeated while or until a condition holds.
  *
  *   while:  to_eval ──▶ evaluated ──true──▶ running (an iteration) ──▶ to_eval …
  *                            └─────false──▶ completed
  *   until:  running (an iteration) ──▶ to_eval ──▶ evaluated ──false──▶ running …
  *                                                      └───────true───▶ completed
  *
- * After max_iterations, a condition that still asks for more fails the node. An iteration sees the
- * results of the one before; of those that came earlier nothing is left in memory. */
+ * If the condition asks for more than max_iterations, the node fails. An iteration sees the results of the previous
+ * one; earlier ones are no longer in memory. */
 #include <stdio.h>
 
 #include "base/bugs.h"
@@ -67,14 +67,14 @@ static int advance(struct rv__turn *turn, struct rv__actor *sup, rv_error *err)
     return rv__body_start(turn, sup, sup->sup.ended, err);
 }
 
-/* The iteration before is seen. */
+/* An iteration sees the previous one. */
 static struct rv__entry *scope(const struct rv__actor *sup)
 {
     return sup->sup.inner != NULL && !RV__BUG(18) ? sup->sup.inner->children[0].scope : NULL;
 }
 
-/* The entries of the iteration, without those of the one before it: copies on the loop's own scope.
- * Linear in the body, as running it was. */
+/* The entries of this iteration without the previous one: copies on the loop's own scope. Linear in the size of the
+ * body. */
 static int keep_entries(const struct rv__actor *frame, struct rv__entry *on, struct rv__entry **ret)
 {
     struct rv__entry *newest = NULL, *oldest = NULL;
@@ -128,7 +128,7 @@ static int body_ended(struct rv__cell *cell, struct rv__actor *sup, struct rv__a
 
 static bool has_begun(const struct rv__actor *sup)
 {
-    return sup->sup.key != NULL; /* it evaluates between iterations too */
+    return sup->sup.key != NULL; /* also while it evaluates between iterations */
 }
 
 static struct rv__inner *inner(const struct rv__actor *sup)

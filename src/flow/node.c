@@ -1,4 +1,4 @@
-/* node.c: what all nodes share: how they begin, are evaluated for, start a body, and end. */
+/* node.c: what all nodes share: beginning, evaluations, starting a body, and ending. */
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -140,7 +140,7 @@ bool rv__describes(const struct rv__node *node, const struct rv__blob *state)
 {
     struct rv__str has;
     return node->description.kind != EXPR_NONE && !node->is_handler &&
-           (state == NULL || rv__blob_is_reference(state) || /* it was asked when it was said */
+           (state == NULL || rv__blob_is_reference(state) || /* checked when the state arrived */
             !rv__json_get(rv__blob_str(state), "description", &has));
 }
 
@@ -150,7 +150,7 @@ bool rv__begins_evaluating(const struct rv__node *node, enum rv__eval *eval)
     return node->when.kind != EXPR_NONE || rv__input_expr(node, NULL) != NULL;
 }
 
-/* A node begins: `actor` if it is there already (its `when` was true), else a new one of `owner`. */
+/* Begin a node: `actor`, if it exists already (its `when` was true), else a new one of `owner`. */
 int rv__node_begin(struct rv__turn *turn, struct rv__actor *owner, struct rv__actor *actor,
                    const struct rv__node *node, rv_error *err)
 {
@@ -206,7 +206,7 @@ int rv__node_end(struct rv__turn *turn, struct rv__actor *sup, enum rv__fact_kin
     return rc;
 }
 
-/* As above, with an error of our own making. */
+/* As above, with an error made here. */
 int rv__node_fail(struct rv__turn *turn, struct rv__actor *sup, const char *code,
                   const char *message, rv_error *err)
 {
@@ -241,7 +241,7 @@ struct rv__blob *rv__row_key(const struct rv__actor *owner, const struct rv__nod
     return key;
 }
 
-/* Its evaluation is done: what follows. */
+/* Its evaluation is done: say what follows. */
 int rv__node_evaluated(struct rv__turn *turn, struct rv__actor *actor, rv_error *err)
 {
     if (actor->eval != EVAL_WHEN)

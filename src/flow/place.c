@@ -1,5 +1,4 @@
-/* place.c: where an actor waits: the lists of a cell, and which one an actor belongs to, by its own
- * state. Nothing here decides. */
+/* place.c: the lists of a cell, and which of them an actor belongs to by its state. Nothing is decided here. */
 #include "base/bugs.h"
 #include "flow/cell.h"
 
@@ -31,7 +30,7 @@ static void list_remove(struct rv__list *list, struct rv__actor *actor)
     list->count--;
 }
 
-/* Does `a` stand before `b` in the list of their lane? Suspects with blames stand before those without. */
+/* Is `a` before `b` in the list of their lane? Suspects that were blamed come first. */
 static bool is_before(const struct rv__actor *a, const struct rv__actor *b)
 {
     if (a->lane == LANE_SUSPECT && (a->crashes > 0) != (b->crashes > 0))
@@ -39,7 +38,7 @@ static bool is_before(const struct rv__actor *a, const struct rv__actor *b)
     return a->arrival < b->arrival;
 }
 
-/* Where its arrival says: behind the last one, unless it changes lanes. */
+/* In order of arrival: at the end, unless it changes lanes. */
 static void list_insert(struct rv__list *list, struct rv__actor *actor)
 {
     struct rv__actor *after = list->last;
@@ -87,7 +86,7 @@ void rv__actor_put(struct rv__cell *cell, struct rv__actor *actor, int place, en
 
 /* -------------------------------------------------------------------------------- places --- */
 
-/* Waits for a place, or, where none is needed, for the pump. */
+/* It waits for a place, or for the pump if it needs none. */
 static int place_in(struct rv__first work, struct rv__first *first)
 {
     *first = work;
@@ -96,7 +95,7 @@ static int place_in(struct rv__first work, struct rv__first *first)
 
 static int frame_place(const struct rv__actor *f, struct rv__first *first)
 {
-    if (f->frame.prefix != NULL) /* a detached scope: done when its block is gone */
+    if (f->frame.prefix != NULL) /* a detached scope ends with its block */
         return f->child != NULL ? PLACE_NOWHERE : PLACE_TODO;
     switch ((enum rv__phase)f->phase) {
     case PHASE_TO_EVAL: return place_in(rv__first_of_eval(f), first);
@@ -163,19 +162,40 @@ static int supervisor_place(const struct rv__actor *sup, struct rv__first *first
     return PLACE_NOWHERE;
 }
 
-static int place_of(const struct rv__cell *cell, const struct rv__actor *actor,
-                    struct rv__first *first)
+/* It waits to ask a model that will not be asked: the budget is used up. (A turn that has begun is asked.) */
+static bool is_bounded(const struct rv__cell *cell, const struct rv__actor *actor,
+                       const struct rv__first *first)
 {
-    *first = (struct rv__first){ .eval = -1 };
-    if (actor->crashes > cell->max_crashes &&
-        !RV__BUG(15) && /* to be suspended for, unless that is done */
-        (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
-        return actor->suspensions != NULL ? PLACE_NOWHERE : PLACE_ENDS;
+    const struct rv__node *asks = first->node;
+    struct rv__budget used;
+    bool begun = asks != NULL &&
+                 (actor->is_frame ? actor->frame.body == asks->body : actor->node == asks);
+    return asks != NULL && first->eval < 0 && asks->step.kind == STEP_CHAT && !begun &&
+           rv__budget_bounds(cell, actor, &used) != NULL;
+}
+
+static int kind_place(const struct rv__actor *actor, struct rv__first *first)
+{
     if (actor->is_frame)
         return frame_place(actor, first);
     if (rv__is_step(actor->node))
         return step_place(actor, first);
     return supervisor_place(actor, first);
+}
+
+static int place_of(const struct rv__cell *cell, const struct rv__actor *actor,
+                    struct rv__first *first)
+{
+    *first = (struct rv__first){ .eval = -1 };
+    if (actor->crashes > cell->max_crashes &&
+        !RV__BUG(15) && /* to be suspended, unless it is already */
+        (actor->phase == PHASE_READY || actor->phase == PHASE_TO_EVAL))
+        return actor->suspensions != NULL ? PLACE_NOWHERE : PLACE_ENDS;
+    int place = kind_place(actor, first);
+    if ((place != PLACE_READY && place != PLACE_RANGE) || !is_bounded(cell, actor, first))
+        return place;
+    *first = (struct rv__first){ .eval = -1 };
+    return PLACE_TODO;
 }
 
 static enum rv__lane lane_of(const struct rv__cell *cell, const struct rv__actor *actor,
@@ -214,8 +234,9 @@ void rv__actor_place(struct rv__cell *cell, struct rv__actor *actor)
     bool waits = place == PLACE_READY || place == PLACE_RANGE;
     enum rv__lane lane = waits ? lane_of(cell, actor, &first) : LANE_NONE;
     if (place != actor->place || place == PLACE_RANGE) {
-        rv__actor_put(cell, actor, place, lane); /* a range goes behind the others each time */
-    } else if (lane != actor->lane) { /* it waits as before: its arrival follows from facts alone */
+        rv__actor_put(cell, actor, place, lane); /* a range goes to the end of the list each time */
+    } else if (lane !=
+               actor->lane) { /* only the lane changes: the arrival depends on facts alone */
         list_remove(list_of(cell, actor), actor);
         actor->lane = (uint8_t)lane;
         list_insert(list_of(cell, actor), actor);

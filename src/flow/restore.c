@@ -1,5 +1,5 @@
-/* restore.c: a cell from the text that snapshot.c wrote. The text comes from a disk: whatever is read is
- * held against the plan and against itself (sound.c) before anything relies on it. */
+/* restore.c: reads a cell from the text that snapshot.c wrote. The text may be damaged, so everything is checked
+ * against the plan and for consistency (sound.c) before it is used. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,7 +8,7 @@
 #include "base/bugs.h"
 #include "flow/cell.h"
 
-/* What does not fit is told once, at the end: `bad` says what it was. */
+/* The first error is kept in `bad` and reported at the end. */
 struct loader {
     struct rv__cell *cell;
     struct rv__entry **entries;
@@ -20,8 +20,8 @@ struct loader {
     bool no_memory;
 };
 
-/* An object's members, found in one walk over its text: an actor is asked for two dozen of them. The
- * keys are our own and never escaped: one that is, is none of ours. */
+/* The members of an object, found in one walk over its text, since an actor has two dozen. Our keys have no
+ * escapes. */
 enum { MOST_MEMBERS = 40 };
 struct members {
     size_t count;
@@ -49,7 +49,7 @@ static void get_members(struct loader *l, struct rv__str object, struct members 
 static bool get(const struct members *of, const char *key, struct rv__str *ret)
 {
     size_t len = strlen(key);
-    for (size_t i = of->count; i-- > 0;) /* the last of a name counts */
+    for (size_t i = of->count; i-- > 0;) /* of equal keys the last one counts */
         if (of->all[i].key.len == len + 2 && memcmp(of->all[i].key.at + 1, key, len) == 0) {
             *ret = of->all[i].value;
             return true;
@@ -227,7 +227,7 @@ static void load_child_attachments(struct loader *l, const struct members *in,
     }
 }
 
-/* Only what failed has one. */
+/* Only a failed node has an error. */
 static void load_error(struct loader *l, const struct members *json, struct rv__entry *entry)
 {
     if (RV__BUG(65))
@@ -242,7 +242,7 @@ static void load_error(struct loader *l, const struct members *json, struct rv__
     l->last_error = entry->error;
 }
 
-/* `node` NULL: of no node, nobody says what it should be like. */
+/* `node` NULL: it cannot be checked. */
 static struct rv__inner *load_inner_as(struct loader *l, const struct members *object,
                                        const char *key, const struct rv__node *node)
 {
@@ -347,7 +347,7 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
     f->frame.prefix = get_json(l, json, "pre");
     f->frame.body = &plan->body;
     if (f->node != NULL && f->frame.prefix != NULL) {
-        if (f->node->body == NULL) { /* a handler's: it is in none */
+        if (f->node->body == NULL) { /* a handler is in no body */
             l->bad = "n";
             return;
         }
@@ -366,6 +366,8 @@ static void load_frame(struct loader *l, struct rv__actor *f, const struct membe
     f->frame.cancelled = get_int(l, json, "cn", 0, 1);
     f->frame.asked = get_int(l, json, "ask", 0, 1);
     f->frame.drained = get_int(l, json, "dr", 0, 1);
+    f->frame.used.tokens = get_int(l, json, "tk", 0, RV__MAX_NUMBER);
+    f->frame.used.cost = get_int(l, json, "co", 0, RV__MAX_NUMBER);
     f->frame.inputs = load_inner_as(l, json, "dp", NULL);
     f->frame.attachment = get_text(l, json, "ax");
     f->frame.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
@@ -408,6 +410,8 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         a->step.started_ms = get_int(l, json, "ms", -RV__MAX_NUMBER, RV__MAX_NUMBER);
         a->step.state = get_value(l, json, "st", "st@");
         a->step.made = RV__BUG(28) ? NULL : get_value(l, json, "mk", "mk@");
+        a->step.note = get_json(l, json, "nt");
+        a->step.answer = get_value(l, json, "an", "an@");
         return;
     }
     a->sup.next = get_int(l, json, "nx", 0, RV__MAX_NUMBER);
@@ -431,7 +435,7 @@ static void load_node(struct loader *l, struct rv__actor *a, const struct member
         l->bad = "sl";
         return;
     }
-    a->sup.schedule = kind->schedule(a->node, l->cell->limit);
+    a->sup.schedule = kind->schedule(l->cell, a->node);
     l->no_memory |= a->sup.schedule == NULL;
     if (a->sup.schedule != NULL && !kind->load(a, schedule))
         l->bad = "sl";
@@ -487,7 +491,7 @@ static void load_actor(struct loader *l, struct rv__str text)
             l->bad = "a";
         return;
     }
-    cell->next_id = (uint64_t)id; /* the number it had */
+    cell->next_id = (uint64_t)id; /* the actor gets the id it had */
     struct rv__actor *actor = rv__actor_new(cell);
     cell->next_id = next_id;
     if (actor == NULL) {
@@ -496,7 +500,7 @@ static void load_actor(struct loader *l, struct rv__str text)
     }
     actor->node = node > 0 ? get_node(l, node - 1) : NULL;
     actor->is_frame = is_frame;
-    if (!is_frame && actor->node == NULL) { /* not to be released as what it is not */
+    if (!is_frame && actor->node == NULL) { /* its kind is unknown: do not release it as a node */
         actor->is_frame = true;
         l->bad = "n";
     }
@@ -532,7 +536,7 @@ static void load_actor(struct loader *l, struct rv__str text)
         rv__frame_count_shown(actor, 1);
 }
 
-/* In which lanes those wait is found out when all is there. */
+/* Their lanes are computed when everything is loaded. */
 static void load_places(struct loader *l, const struct members *json, const char *key, int place)
 {
     struct rv__json_iter it;
@@ -553,7 +557,7 @@ static void load_places(struct loader *l, const struct members *json, const char
     }
 }
 
-/* [text] or [number,bytes]. NULL: it is neither, or there is no memory, and the loader knows. */
+/* [text] or [number,bytes]. NULL: an error, which the loader remembers. */
 static struct rv__blob *load_payload(struct loader *l, struct rv__str list)
 {
     struct rv__json_iter it;
@@ -631,7 +635,7 @@ static void load_channel(struct loader *l, struct rv__str text)
     rv__channel_drop_if_empty(l->cell, channel);
 }
 
-/* Places and channels point at actors: only now can they be held against each other. */
+/* Places and channels refer to actors, so they are checked when all actors exist. */
 static void check_loaded(struct loader *l)
 {
     const struct rv__cell *cell = l->cell;
@@ -675,8 +679,11 @@ static void load_all(struct loader *l, struct rv__str text)
     cell->status = (enum rv__run_status)get_int(l, json, "status", 0, RUN_STATUSES - 1);
     cell->next_id = (uint64_t)get_int(l, json, "next", 1, RV__MAX_NUMBER);
     cell->next_value = (uint64_t)get_int(l, json, "value", 1, RV__MAX_NUMBER) - RV__BUG(26);
+    cell->attempts_ended = (uint64_t)get_int(l, json, "ended", 0, RV__MAX_NUMBER) - RV__BUG(440);
     cell->started = get_int(l, json, "started", 0, 1);
     cell->limit = get_int(l, json, "limit", 0, RV__MAX_NUMBER);
+    cell->used.tokens = get_int(l, json, "tokens", 0, RV__MAX_NUMBER);
+    cell->used.cost = get_int(l, json, "cost", 0, RV__MAX_NUMBER);
     int64_t failed_node = get_int(l, json, "failed", 0, cell->plan->node_count);
     cell->failed_node = failed_node > 0 ? (uint32_t)failed_node - 1 : RV__NO_NODE;
     load_stamps(l, json);

@@ -1,13 +1,14 @@
-/* snapshot.c: a cell as JSON text: the frontier of a run, without finished iterations.
+/* snapshot.c: writes a cell as JSON: the frontier of a run, without finished iterations.
  *
- * Everything that decides what happens next is in it, the order of the lists too, so two cells with
- * the same text behave the same. Not in it are the lanes in which work waits: those are the shell's.
- * Entries are numbered oldest first, for they are shared; actors stand owners first. Long texts are not in
- * it, but references to them: under the same key with an @, so that no user's text is taken for one. Short
- * keys: a sleeping run is this text. restore.c reads it. */
+ * It has everything that decides what happens next, also the order of the lists, so two cells with the same text
+ * behave the same. It does not have the lanes in which work waits: those are the engine's. Entries are shared, so
+ * they are numbered, oldest first; actors come after their owners. Long texts are replaced by references, under the
+ * same key with an @, so that no text of a user is mistaken for one. Keys are short, because a sleeping run is
+ * this text. restore.c reads it. */
 #include <assert.h>
 
 #include "base/alloc.h"
+#include "base/bugs.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "flow/cell.h"
@@ -17,9 +18,10 @@ struct saver {
     struct rv__buf *out;
     struct rv__entry **entries; /* by number - 1 */
     size_t count, cap;
-    const struct rv__blob *last_input, *last_value; /* of a frame: often the next one's too */
+    const struct rv__blob *last_input,
+        *last_value; /* of the last frame: often the next has the same */
     const struct rv__items *last_items;
-    const struct rv__blob *last_error; /* of an entry: that of the supervisor around it too */
+    const struct rv__blob *last_error; /* of the last entry: its supervisor has the same */
     int rc;
 };
 
@@ -50,8 +52,8 @@ static void number(struct saver *s, struct rv__entry *entry)
     entry->mark = (uint32_t)s->count;
 }
 
-/* Number what this entry needs, then itself. A chain is turned round first (no recursion along it):
- * the way down is remembered in the list itself. */
+/* Number the entries that this one needs, then itself. The chain may be long, so it is not walked recursively: it is
+ * collected in the list first. */
 static void collect(struct saver *s, struct rv__entry *entry)
 {
     size_t length = 0;
@@ -68,7 +70,7 @@ static void collect(struct saver *s, struct rv__entry *entry)
     for (struct rv__entry *e = entry; e != NULL && e->mark == 0; e = e->outer)
         chain[--at] = e;
     for (size_t i = 0; i < length && s->rc == RV_OK; i++) {
-        collect_inner(s, chain[i]->inner); /* its children began before it ended */
+        collect_inner(s, chain[i]->inner); /* its children are older */
         if (chain[i]->mark == 0)
             number(s, chain[i]);
     }
@@ -117,7 +119,7 @@ static int64_t mark(const struct rv__entry *entry)
     return entry != NULL ? entry->mark : 0;
 }
 
-/* By content: who holds which copy of a text is not part of the state. */
+/* Compared by content: which copy of a text somebody holds is not part of the state. */
 static bool same(const struct rv__blob *a, const struct rv__blob *b)
 {
     if (a == b || a == NULL || b == NULL || a->value != 0 || b->value != 0)
@@ -125,7 +127,7 @@ static bool same(const struct rv__blob *a, const struct rv__blob *b)
     return rv__str_eq(rv__blob_str(a), rv__blob_str(b));
 }
 
-/* A failure is told by the step and by all supervisors around it: its text is written once. */
+/* A failed step and all supervisors around it have the same error: its text is written once. */
 static void put_error(struct saver *s, const struct rv__blob *error)
 {
     if (error == NULL)
@@ -137,7 +139,7 @@ static void put_error(struct saver *s, const struct rv__blob *error)
     s->last_error = error;
 }
 
-/* Of those children that have one of their own: [number,error,…]. */
+/* The errors of children that have one of their own: [number,error,…]. */
 static void put_child_errors(struct saver *s, const struct rv__inner *inner)
 {
     bool any = false;
@@ -154,7 +156,7 @@ static void put_child_errors(struct saver *s, const struct rv__inner *inner)
         rv__buf_char(s->out, ']');
 }
 
-/* Of those that had any: [number,attempts,generation,…]. */
+/* The children that had attempts: [number,attempts,generation,…]. */
 static void put_child_attempts(struct saver *s, const struct rv__inner *inner)
 {
     bool any = false;
@@ -174,7 +176,7 @@ static void put_child_attempts(struct saver *s, const struct rv__inner *inner)
         rv__buf_char(s->out, ']');
 }
 
-/* Of those that left any: [number,name,…]. */
+/* The children that left an attachment: [number,id,…]. */
 static void put_child_attachments(struct saver *s, const struct rv__inner *inner)
 {
     bool any = false;
@@ -249,6 +251,8 @@ static void put_frame(struct saver *s, const struct rv__actor *f)
     put_int(s, ",\"cn\":", f->frame.cancelled);
     put_int(s, ",\"ask\":", f->frame.asked);
     put_int(s, ",\"dr\":", f->frame.drained);
+    put_int(s, ",\"tk\":", f->frame.used.tokens);
+    put_int(s, ",\"co\":", f->frame.used.cost);
     put_inner_as(s, ",\"dp\":", f->frame.inputs);
     if (f->frame.attachment != NULL) {
         put_text(s, ",\"ax\":", rv__blob_str(f->frame.attachment));
@@ -262,8 +266,8 @@ static void put_frame(struct saver *s, const struct rv__actor *f)
     put_int(s, ",\"ia\":", (int64_t)f->frame.item_at);
     put_int(s, ",\"il\":", (int64_t)f->frame.item_len);
     put_json(s, "pre", f->frame.prefix);
-    /* Texts that many frames share are written once: most have the run's input, or that of the frame
-     * before; the shades of a forEach all have its items. */
+    /* Texts that many frames share are written once: most have the input of the run or of the previous frame; the
+     * detached scopes of a forEach all have its items. */
     if (f->frame.input == NULL) {
         rv__buf_text(s->out, ",\"noin\":1");
     } else if (!same(f->frame.input, s->cell->input) && same(f->frame.input, s->last_input)) {
@@ -294,6 +298,8 @@ static void put_step(struct saver *s, const struct rv__actor *step)
     put_int(s, ",\"ms\":", step->step.started_ms);
     put_json(s, "st", step->step.state);
     put_json(s, "mk", step->step.made);
+    put_json(s, "nt", step->step.note);
+    put_json(s, "an", step->step.answer);
 }
 
 static void put_supervisor(struct saver *s, const struct rv__actor *sup)
@@ -389,7 +395,7 @@ static void put_channel(struct saver *s, const struct rv__channel *channel)
             rv__buf_char(s->out, ',');
         rv__buf_int(s->out, (int64_t)w->id);
     }
-    rv__buf_text(s->out, "],\"s\":["); /* a list of each: of the text, or of number and length */
+    rv__buf_text(s->out, "],\"s\":["); /* each is a list: of a text, or of number and length */
     for (const struct rv__signal *g = channel->first_signal; g != NULL; g = g->next) {
         if (g != channel->first_signal)
             rv__buf_char(s->out, ',');
@@ -466,8 +472,11 @@ static void put_cell(struct saver *s)
     put_int(s, ",\"status\":", cell->status);
     put_int(s, ",\"next\":", (int64_t)cell->next_id);
     put_int(s, ",\"value\":", (int64_t)cell->next_value);
+    put_int(s, ",\"ended\":", (int64_t)cell->attempts_ended);
     put_int(s, ",\"started\":", cell->started);
     put_int(s, ",\"limit\":", cell->limit);
+    put_int(s, ",\"tokens\":", RV__BUG(414) ? 0 : cell->used.tokens);
+    put_int(s, ",\"cost\":", cell->used.cost);
     if (cell->failed_node != RV__NO_NODE)
         put_int(s, ",\"failed\":", (int64_t)cell->failed_node + 1);
     rv__stamps_save(&cell->stamps, s->out);

@@ -1,5 +1,5 @@
-/* sound.c: is an actor that was read from a snapshot one that could be? What decide and evolve rely on
- * is asked here: a disk may lie, we may not crash. */
+/* sound.c: is an actor that was read from a snapshot possible? Everything that decide and evolve rely on is checked
+ * here, so that a damaged snapshot cannot crash us. */
 #include "base/json.h"
 #include "flow/cell.h"
 
@@ -46,7 +46,7 @@ static bool eval_fits(const struct rv__actor *a)
     case EVAL_INPUT:
         return a->is_frame ? rv__body_needs_input(a->frame.body)
                            : rv__input_expr(a->node, NULL) != NULL && a->step.made == NULL;
-    case EVAL_DESCRIPTION: { /* of the node that has ended last in it */
+    case EVAL_DESCRIPTION: { /* of the node that ended last in it */
         const struct rv__entry *ended = a->is_frame ? a->frame.scope : NULL;
         return ended != NULL && ended != a->frame.base && ended == a->frame.last &&
                ended->status == STATUS_COMPLETED && a->frame.at > 0 && ended->description == NULL &&
@@ -89,7 +89,7 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
         return false;
     if (!detached_scope && f->frame.items != NULL)
         return false;
-    if (detached_scope) { /* the vector, and the item that its steps see */
+    if (detached_scope) { /* it has the vector, and the item that its steps see */
         if (rv__blob_is_reference(f->value) || rv__blob_is_reference(f->frame.prefix))
             return false;
         struct rv__str items = rv__blob_str(f->value), prefix = rv__blob_str(f->frame.prefix),
@@ -114,14 +114,14 @@ static bool frame_sound(const struct rv__cell *cell, const struct rv__actor *f)
         ((f->frame.cancelled || f->frame.asked) && (f != cell->root || wrap->finally == NULL)) ||
         (f->frame.cancelled && (!f->frame.asked || f->phase != PHASE_RUNNING)))
         return false;
-    /* One that failed before it began names no node, and has nothing left to run. */
+    /* A frame that failed before it began names no node and has nothing left to run. */
     bool named = f->frame.failed_node != RV__NO_NODE && f->frame.scope != f->frame.base;
     if (f->frame.failed && !named && f->phase == PHASE_RUNNING &&
         (f->child != NULL || rv__frame_next(f) != NULL))
         return false;
     switch ((enum rv__phase)f->phase) {
     case PHASE_TO_EVAL:
-    case PHASE_EVAL: /* what is to be its input is not there yet */
+    case PHASE_EVAL: /* its input does not exist yet */
         return eval_fits(f) && f->child == NULL && !f->frame.failed &&
                (f->eval != EVAL_INPUT || f->frame.input == NULL);
     case PHASE_RUNNING: return true;
@@ -146,8 +146,14 @@ static bool step_sound(const struct rv__actor *step)
                  step->phase == PHASE_RETRY || step->phase == PHASE_PARKED;
     if ((step->step.made != NULL && !input) || (step->step.made == NULL && input && tried))
         return false;
+    if (step->step.note != NULL &&
+        (rv__json_type(rv__blob_str(step->step.note)) != RV__JSON_OBJECT || !tried ||
+         step->phase == PHASE_RETRY || (step->phase == PHASE_PARKED && step->park != PARK_SIGNAL)))
+        return false;
+    if (step->step.answer != NULL && (step->step.note == NULL || step->phase == PHASE_PARKED))
+        return false;
     switch ((enum rv__phase)step->phase) {
-    case PHASE_BEGIN: /* what comes before it is done */
+    case PHASE_BEGIN: /* what comes before is done */
         return input ? step->step.made != NULL
                      : step->node->when.kind != EXPR_NONE && step->eval == EVAL_WHEN;
     case PHASE_TO_EVAL:
@@ -184,7 +190,7 @@ static bool supervisor_sound(const struct rv__actor *sup)
     if (sup->due_ms != 0 && kind->timer == NULL)
         return false;
     if (sup->sup.error != NULL && sup->sup.bad == 0 && kind->answer == NULL)
-        return false; /* it is the first failure's */
+        return false; /* the error is that of the first failure */
     if (!kind->sound(sup, frames))
         return false;
     switch ((enum rv__phase)sup->phase) {
@@ -219,7 +225,7 @@ static bool node_sound(const struct rv__actor *a)
     } else if (!owner->is_frame || owner->frame.at >= owner->frame.body->count ||
                owner->frame.body->nodes[owner->frame.at] != a->node ||
                (owner->frame.prefix != NULL) != a->detached) {
-        /* A detached block stands below its detached scope, at the place where it was. */
+        /* A detached block is below its detached scope, at its place in the plan. */
         if (!owner->is_frame || owner->frame.prefix == NULL || owner->node != a->node ||
             !a->detached)
             return false;

@@ -350,7 +350,7 @@ static struct rv__inner *outcomes(const struct rv__node *node, struct rv__entry 
     return inner;
 }
 
-static struct rv__schedule *schedule(const struct rv__node *node, int64_t limit)
+static struct rv__schedule *schedule(const struct rv__cell *cell, const struct rv__node *node)
 {
     uint32_t count = node->body_count;
     struct rv__schedule *s = rv__zalloc(1, sizeof *s + (size_t)count *
@@ -358,7 +358,7 @@ static struct rv__schedule *schedule(const struct rv__node *node, int64_t limit)
     if (s == NULL)
         return NULL;
     s->count = count;
-    s->limit = limit > 0 ? limit : node->stage.concurrency;
+    s->limit = cell->limit > 0 ? cell->limit : node->stage.concurrency;
     s->heap = (uint32_t *)(void *)&s->slots[count];
     struct rv__actor sup = { .node = node, .sup = { .schedule = s } };
     reset(&sup);

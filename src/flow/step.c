@@ -8,10 +8,12 @@
  *            │    attempts left▼ ▼
  *            └────────────  retry  parked ──answer, signal, timer──▶ completed | failed | retry
  *
- * A delay and a signal are parked as they begin; a delay that is longer than an attempt may take, until
- * its time-out. Nothing of a step stays once it has ended: its
- * sequence has the outcome, the journal has the rest. A failed step with a handler stays until that
- * has run. */
+ * An attempt may leave a note for the next one (step.noted): running → ready, or parked until the signal that it asks
+ * for has come, then ready. That uses up no attempt.
+ *
+ * A delay and a signal are parked when they begin; a delay that is longer than its time-out is parked until that.
+ * When a step has ended, its actor is gone: its sequence has the outcome, the journal the rest. Only a failed step
+ * with a handler stays until that has run. */
 #include <assert.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,7 +26,7 @@
 
 /* ------------------------------------------------------------------------------- decide --- */
 
-/* Something that is due at once is still due: 0 would mean never. */
+/* Never 0, which would mean "not due". */
 int64_t rv__due_at(int64_t now_ms, int64_t wait_ms)
 {
     int64_t due;
@@ -33,7 +35,7 @@ int64_t rv__due_at(int64_t now_ms, int64_t wait_ms)
     return due > 0 ? due : 1;
 }
 
-/* Is this time longer than an attempt may take? */
+/* Is this longer than the step's time-out? */
 static bool is_cut(const struct rv__node *node, int64_t wait_ms)
 {
     return node->step.config.timeout_ms > 0 && wait_ms > node->step.config.timeout_ms;
@@ -94,7 +96,7 @@ static bool error_has(struct rv__str error, const char *key, struct rv__str valu
     return rv__json_get(error, key, &has) && rv__str_eq(has, value);
 }
 
-/* Does the list of codes have one of this error's? Its texts have no escapes: plan/ refuses them. */
+/* Is a code of this error in the list? Codes have no escapes: plan/ refuses them. */
 static bool lists(struct rv__str codes, const struct rv__blob *error)
 {
     struct rv__json_iter it;
@@ -112,7 +114,7 @@ static bool lists(struct rv__str codes, const struct rv__blob *error)
     return false;
 }
 
-/* May it be tried again, if it has attempts left? What the step itself says about it comes first. */
+/* May it be retried, if attempts are left? What the step's function says has priority. */
 static bool may_retry(const struct rv__step_config *config, const struct rv__msg *msg)
 {
     switch (msg->behavior) {
@@ -130,7 +132,7 @@ static bool may_retry(const struct rv__step_config *config, const struct rv__msg
     return msg->behavior == BEHAVIOR_PLAIN;
 }
 
-/* It fails for good: does its sequence fail, too? */
+/* When it finally fails, does its sequence fail, too? */
 static bool is_hard(const struct rv__node *node, enum rv__behavior behavior)
 {
     bool goes_on = behavior == BEHAVIOR_CONTINUE ||
@@ -147,13 +149,13 @@ int64_t rv__retry_at(const struct rv__step_config *config, int attempt, const st
     return rv__due_at(now_ms, wait_ms > msg->wait_ms ? wait_ms : msg->wait_ms);
 }
 
-/* The chat that it is a turn of; NULL: it is none. */
+/* The chat that it is a turn of; NULL: none. */
 static struct rv__actor *chat_of(const struct rv__actor *step)
 {
     return step->node->step.kind == STEP_CHAT ? step->owner->owner : NULL;
 }
 
-/* An attempt has failed: again, or for good? A turn is asked once: its chat begins anew. */
+/* An attempt has failed: retry, or fail. A turn has one attempt: its chat decides about a new conversation. */
 static int say_failed(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
                       rv_error *err)
 {
@@ -213,8 +215,7 @@ static int say_done(struct rv__turn *turn, struct rv__actor *step, const struct 
     fact.result = msg->skipped ? NULL : msg->result;
     fact.state = msg->state;
     fact.given = msg->given;
-    /* An attempt makes the description itself, unless it is a function; what ended while it was parked has no
-     * attempt. */
+    /* An attempt makes the description itself, unless a function does; a parked step has no attempt. */
     fact.describe = (step->phase == PHASE_PARKED ||
                      step->node->description.kind == EXPR_FUNCTION) &&
                     !msg->skipped && rv__describes(step->node, msg->state);
@@ -267,6 +268,20 @@ static int parked_timer(struct rv__turn *turn, struct rv__actor *step, const str
     return RV_OK;
 }
 
+/* With the name of what it waits for; empty: nothing that has one. */
+static int say_named(struct rv__turn *turn, struct rv__fact *fact, struct rv__str name,
+                     rv_error *err)
+{
+    if (name.len > 0) {
+        fact->name = rv__blob_new(name);
+        if (fact->name == NULL)
+            return rv__nomem(err);
+    }
+    int rc = rv__say(turn, fact, err);
+    rv__blob_unref(fact->name);
+    return rc;
+}
+
 static int say_parked(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
                       rv_error *err)
 {
@@ -274,7 +289,7 @@ static int say_parked(struct rv__turn *turn, struct rv__actor *step, const struc
     const struct rv__node *node = step->node;
     fact.due_ms = msg->due_ms;
     fact.given = msg->given;
-    fact.taken = node->step.kind == STEP_SIGNAL; /* it waits for a signal; else for its handle */
+    fact.taken = node->step.kind == STEP_SIGNAL; /* it waits for a signal, else for its handle */
     fact.cut = node->step.kind == STEP_DELAY && is_cut(node, msg->due_ms - turn->now_ms);
     if (fact.cut)
         fact.due_ms = rv__due_at(step->step.started_ms, node->step.config.timeout_ms);
@@ -282,14 +297,18 @@ static int say_parked(struct rv__turn *turn, struct rv__actor *step, const struc
         fact.due_ms = rv__due_at(turn->now_ms, node->step.signal_timeout_ms);
     if (fact.due_ms == 0 && !fact.taken && node->step.config.timeout_ms > 0)
         fact.due_ms = rv__due_at(step->step.started_ms, node->step.config.timeout_ms);
-    if (msg->name.len > 0) {
-        fact.name = rv__blob_new(msg->name);
-        if (fact.name == NULL)
-            return rv__nomem(err);
-    }
-    int rc = rv__say(turn, &fact, err);
-    rv__blob_unref(fact.name);
-    return rc;
+    return say_named(turn, &fact, msg->name, err);
+}
+
+static int say_noted(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
+                     rv_error *err)
+{
+    struct rv__fact fact = fact_of(step, FACT_STEP_NOTED);
+    fact.note = msg->note;
+    fact.given = msg->given;
+    if (msg->name.len > 0 && step->node->step.config.timeout_ms > 0)
+        fact.due_ms = rv__due_at(turn->now_ms, step->node->step.config.timeout_ms);
+    return say_named(turn, &fact, msg->name, err);
 }
 
 static int stale(struct rv__turn *turn)
@@ -298,7 +317,7 @@ static int stale(struct rv__turn *turn)
     return RV_OK;
 }
 
-/* A message whose token is right. What does not fit the phase came too late: stale. */
+/* A message with the right token. One that does not fit the phase is stale. */
 int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv__msg *msg,
                   rv_error *err)
 {
@@ -308,6 +327,8 @@ int rv__step_send(struct rv__turn *turn, struct rv__actor *step, const struct rv
     case MSG_DONE: return running || answered ? say_done(turn, step, msg, err) : stale(turn);
     case MSG_FAILED: return running || answered ? say_failed(turn, step, msg, err) : stale(turn);
     case MSG_PARK: return running ? say_parked(turn, step, msg, err) : stale(turn);
+    case MSG_NOTE:
+        return running && msg->note != NULL ? say_noted(turn, step, msg, err) : stale(turn);
     case MSG_GIVEN: {
         struct rv__fact fact = fact_of(step, FACT_STEP_GIVEN);
         fact.given = msg->given;
@@ -344,9 +365,10 @@ int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *er
     case PHASE_READY: return rv__step_begin(turn, step->owner, step, step->node, err);
     case PHASE_FAILED: return rv__node_begin(turn, step, NULL, step->node->on_error, err);
     case PHASE_PARKED: { /* its signal is there */
-        struct rv__fact fact = fact_of(step, FACT_STEP_COMPLETED);
+        bool asked = step->step.note != NULL;
+        struct rv__fact fact = fact_of(step, asked ? FACT_STEP_NOTED : FACT_STEP_COMPLETED);
         fact.taken = true;
-        fact.describe = rv__describes(step->node, NULL);
+        fact.describe = !asked && rv__describes(step->node, NULL);
         fact.result = step->step.channel->first_signal->payload;
         return rv__say(turn, &fact, err);
     }
@@ -362,7 +384,7 @@ int rv__step_advance(struct rv__turn *turn, struct rv__actor *step, rv_error *er
 
 /* ------------------------------------------------------------------------------- evolve --- */
 
-/* A handler has ended, one way or another: what it was for goes on. */
+/* A handler has ended, in whatever way: what it handled continues. */
 int rv__handler_ended(struct rv__cell *cell, struct rv__actor *handler)
 {
     struct rv__actor *owner = handler->owner;
@@ -400,12 +422,33 @@ static void take_signal(struct rv__cell *cell, struct rv__channel *channel)
     rv__free(signal);
 }
 
+/* An attempt has taken it up. */
+static void use_note(struct rv__actor *step)
+{
+    rv__blob_unref(step->step.note);
+    rv__blob_unref(step->step.answer);
+    step->step.note = step->step.answer = NULL;
+}
+
 /* It has ended, with this status. */
+static int end_handler(struct rv__cell *cell, struct rv__actor *step, enum rv__status status)
+{
+    struct rv__blob *used = status != STATUS_FAILED ? step->step.note : NULL;
+    if (used != NULL)
+        step->step.note = NULL;
+    int rc = rv__handler_ended(cell, step);
+    if (rc < 0 && used != NULL)
+        step->step.note = used;
+    else
+        rv__blob_unref(used);
+    return rc;
+}
+
 static int end_step(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact,
                     enum rv__status status)
 {
     if (step->node->is_handler)
-        return rv__handler_ended(cell, step);
+        return end_handler(cell, step, status);
 
     struct rv__entry *entry = rv__entry_new(step->node, status);
     if (entry == NULL)
@@ -416,9 +459,11 @@ static int end_step(struct rv__cell *cell, struct rv__actor *step, const struct 
     entry->error = rv__blob_ref(fact->error); /* only a failure has one */
     if (fact->taken)
         take_signal(cell, step->step.channel);
+    if (status != STATUS_FAILED)
+        use_note(step);
     struct rv__actor *chat = chat_of(step);
     if (chat != NULL && status == STATUS_COMPLETED)
-        rv__flow_kind(chat->node)->answered(chat, fact);
+        rv__flow_kind(chat->node)->answered(cell, chat, fact);
     if (chat != NULL && status == STATUS_FAILED)
         rv__flow_kind(chat->node)->gave_up(chat, fact);
     rv__actor_end(cell, step);
@@ -476,6 +521,7 @@ static int evolve_parked(struct rv__cell *cell, struct rv__actor *step, const st
         if (channel == NULL)
             return RV_ENOMEM;
     }
+    use_note(step);
     step->phase = PHASE_PARKED;
     step->due_ms = fact->due_ms;
     if (channel != NULL)
@@ -489,12 +535,54 @@ static int evolve_parked(struct rv__cell *cell, struct rv__actor *step, const st
     return RV_OK;
 }
 
+/* No attempt takes up the note any more. Whoever gets the next effect ends what it tells of. */
+void rv__step_forget_note(struct rv__cell *cell, struct rv__actor *step)
+{
+    if (step->step.note != NULL && !cell->quiet) {
+        rv__blob_unref(step->unused_note);
+        step->unused_note = step->step.note;
+    } else {
+        rv__blob_unref(step->step.note);
+    }
+    rv__blob_unref(step->step.answer);
+    step->step.note = step->step.answer = NULL;
+}
+
+static int evolve_noted(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact)
+{
+    struct rv__channel *channel = NULL;
+    if (fact->name != NULL) {
+        channel = rv__channel_get(cell, rv__blob_str(fact->name), false, true);
+        if (channel == NULL)
+            return RV_ENOMEM;
+    }
+    if (fact->taken) {
+        step->step.answer = rv__blob_ref(fact->result);
+        take_signal(cell, step->step.channel);
+        rv__channel_leave(cell, step);
+    } else {
+        use_note(step);
+        step->step.note = rv__blob_ref(fact->note);
+    }
+    step->phase = channel != NULL ? PHASE_PARKED : PHASE_READY;
+    step->park = PARK_SIGNAL;
+    step->due_ms = fact->due_ms;
+    step->step.next_attempt = step->step.attempt;
+    if (channel != NULL)
+        rv__channel_join(cell, channel, step);
+    rv__actor_absolve(step);
+    rv__actor_owe(cell, step);
+    rv__actor_place(cell, step);
+    return RV_OK;
+}
+
 static int evolve_failed(struct rv__cell *cell, struct rv__actor *step, const struct rv__fact *fact)
 {
     if (step->node->on_error == NULL || (RV__BUG(9) && !fact->hard))
         return end_step(cell, step, fact, STATUS_FAILED);
     if (step->step.channel != NULL)
         rv__channel_leave(cell, step);
+    rv__step_forget_note(cell, step);
     rv__blob_unref(step->value);
     step->value = rv__blob_ref(fact->error);
     step->step.state = rv__blob_ref(fact->state);
@@ -511,9 +599,10 @@ static void evolve_waits(struct rv__cell *cell, struct rv__actor *step, enum rv_
 {
     if (step->step.channel != NULL)
         rv__channel_leave(cell, step);
+    rv__step_forget_note(cell, step); /* the next attempt begins anew */
     step->phase = (uint8_t)phase;
     step->due_ms = due_ms;
-    rv__actor_absolve(step); /* it failed like anybody else */
+    rv__actor_absolve(step); /* a normal failure: it is not a suspect */
     rv__actor_owe(cell, step);
     rv__actor_place(cell, step);
 }
@@ -527,6 +616,7 @@ int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct 
     case FACT_STEP_SKIPPED: return end_step(cell, step, fact, STATUS_SKIPPED);
     case FACT_STEP_FAILED: return evolve_failed(cell, step, fact);
     case FACT_STEP_PARKED: return evolve_parked(cell, step, fact);
+    case FACT_STEP_NOTED: return evolve_noted(cell, step, fact);
     case FACT_STEP_RETRYING: evolve_waits(cell, step, PHASE_RETRY, fact->due_ms); return RV_OK;
     case FACT_TIMER_FIRED: evolve_waits(cell, step, PHASE_READY, 0); return RV_OK;
     default: break;
@@ -537,7 +627,7 @@ int rv__step_evolve(struct rv__cell *cell, struct rv__actor *step, const struct 
 
 /* --------------------------------------------------------------------------------- kind --- */
 
-/* Of what a disk says only: nothing is inside a step. */
+/* Only for damaged snapshots: a step has nothing inside. */
 static const char *inner_fits(const struct rv__node *node, const struct rv__inner *inner)
 {
     (void)node;

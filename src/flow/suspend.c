@@ -1,12 +1,11 @@
-/* suspend.c: what somebody has to decide about: steps that kill their process, critical states that used up
- * their attempts, or the run as a whole. Each stands here until it is decided, oldest first; as long as one
- * does, the run is suspended. Who ends takes its own along. */
+/* suspend.c: suspensions, which a person has to decide about: steps that kill their process, critical states that
+ * have used up their attempts, or the run as a whole. The list is ordered by age; the run is suspended as long as
+ * it is not empty. When an actor ends, its suspensions are removed. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "flow/cell.h"
 
-/* Neither finding nor deciding one costs more if there are many: a cell with as many as it has actors is decided
- * in a time linear in them. */
+/* Found by a hash, so that finding and deciding one takes constant time, however many there are. */
 static uint64_t what_hash(const struct rv__actor *actor, uint32_t which)
 {
     uint64_t what[] = { actor != NULL ? actor->id : 0, which };

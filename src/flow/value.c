@@ -1,13 +1,12 @@
-/* value.c: long texts leave the cell for the store.
+/* value.c: moves long texts from the cell to the store.
  *
- * A text longer than value_inline that comes with a message (a result, a state, a payload, an input)
- * gets the next number of the run; the fact says the number and the length, and the text goes into the
- * same transaction as a value. From then on the cell has a reference: neither its memory nor its
- * snapshots grow with what went through it. Whoever needs the text reads it from the store, as finished
- * iterations are read; work starts after the commit, so the store has it.
+ * A text longer than value_inline that comes with a message (a result, state, payload or input) gets the next number
+ * of the run. The fact has the number and the length, and the text is stored as a value in the same transaction.
+ * From then on the cell has only a reference, so neither its memory nor its snapshots grow with such texts. Whoever
+ * needs the text reads it from the store. Work starts after the commit, so it is there.
  *
- * The items of a forEach are cut into pieces, because each iteration wants one of them: no text has to
- * stay in memory to be sliced, and none is read as a whole for one item. ADR 0020. */
+ * The items of a forEach are cut into pieces, since each iteration needs one item: neither must the whole text stay
+ * in memory, nor be read for one item. ADR 0020. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -16,7 +15,7 @@
 #include "base/json.h"
 #include "flow/cell.h"
 
-/* Of small items: looking for one in its piece is a walk. */
+/* Items in a piece at most: finding one is a walk over its piece. */
 enum { PIECE_ITEMS = 256 };
 
 /* -------------------------------------------------------------------------------- items --- */
@@ -53,7 +52,7 @@ void rv__items_unref(struct rv__items *items)
         rv__free(items);
 }
 
-/* Numbers are given once: two that begin with the same are the same. */
+/* Numbers are unique: items that begin with the same number are the same. */
 bool rv__items_same(const struct rv__items *a, const struct rv__items *b)
 {
     return a == b || (a != NULL && b != NULL && a->first == b->first);
@@ -63,7 +62,7 @@ uint64_t rv__items_piece(const struct rv__items *items, int64_t index, int64_t *
 {
     size_t low = 0, high = items->part_count;
     assert(index >= 0 && index < items->count);
-    while (high - low > 1) { /* the last part that begins at or before it */
+    while (high - low > 1) { /* find the last part that begins at or before it */
         size_t middle = low + (high - low) / 2;
         if (items->parts[middle].items_before <= index)
             low = middle;
@@ -189,7 +188,7 @@ int rv__blob_get(struct rv__blob *blob, struct rv__row_source *rows, struct rv__
 
 /* ----------------------------------------------------------------------- leaving the cell --- */
 
-/* The text is the value of this number. Takes `json` over. */
+/* Add the text as the value of this number. Takes over `json`. */
 static int add_value(struct rv__facts *facts, uint64_t number, struct rv__blob *json)
 {
     if (facts->value_count == facts->value_cap && json != NULL) {
@@ -214,7 +213,7 @@ void rv__facts_cut_values(struct rv__facts *facts, size_t count)
         rv__blob_unref(facts->values[--facts->value_count].json);
 }
 
-/* One text. *number is the next one to be given. */
+/* Replace one text by a reference. *number: the next number. */
 static int outline(struct rv__facts *facts, const struct rv__cell *cell, struct rv__blob **text,
                    uint64_t *number)
 {
@@ -232,7 +231,7 @@ static int outline(struct rv__facts *facts, const struct rv__cell *cell, struct 
     return RV_OK;
 }
 
-/* An array, cut. */
+/* An array that is being cut into pieces. */
 struct cutting {
     struct rv__facts *facts;
     size_t most_bytes;
@@ -325,7 +324,8 @@ int rv__facts_outline(struct rv__facts *facts, const struct rv__cell *cell, stru
         int rc = RV_OK;
         if (rv__json_count(rv__blob_str(result)) > 0)
             rc = cut_items(facts, cell, rv__blob_str(result), &fact->items);
-        else if ((instead = rv__blob_new(rv__str("[]"))) == NULL) /* long by its spaces */
+        else if ((instead = rv__blob_new(rv__str("[]"))) ==
+                 NULL) /* an empty array, long only by white space */
             rc = RV_ENOMEM;
         if (rc < 0)
             return rc;

@@ -1,4 +1,4 @@
-/* view.c: what a piece of work sees of its run, and what a run shows of itself: its results. */
+/* view.c: what a piece of work sees of its run, and the results of a run. */
 #include <assert.h>
 
 #include "base/alloc.h"
@@ -14,13 +14,13 @@ static enum rv__status live_status(const struct rv__actor *node)
     case PHASE_RUNNING:
     case PHASE_PARKED: return STATUS_RUNNING;
     case PHASE_RETRY: return STATUS_WAITING_RETRY;
-    case PHASE_READY: /* its timer has fired, or it was lost */
+    case PHASE_READY: /* its timer has fired, or its work was lost */
         return node->step.next_attempt > node->step.attempt ? STATUS_WAITING_RETRY : STATUS_PENDING;
     case PHASE_FAILED: return STATUS_FAILED; /* its handler runs */
     case PHASE_BEGIN: return STATUS_PENDING;
     case PHASE_TO_EVAL:
     case PHASE_EVAL:
-    case PHASE_EVALUATED: /* a step runs when its attempt does */
+    case PHASE_EVALUATED: /* a step counts as running only with its attempt */
         return node->eval == EVAL_WHEN || rv__is_step(node->node) ? STATUS_PENDING : STATUS_RUNNING;
     case PHASES: break;
     }
@@ -28,18 +28,19 @@ static enum rv__status live_status(const struct rv__actor *node)
     return STATUS_PENDING;
 }
 
-/* The node at the top that the run is in: reached, without a result yet. */
+/* The current top-level node: reached, but without a result. */
 static void write_reached(struct rv__writer *w, const struct rv__cell *cell, bool *first)
 {
     const struct rv__actor *node = cell->root->child;
     if (node == NULL || node->node->is_handler)
         return;
-    bool suspended = node->suspensions != NULL;
+    /* A stage is still running while one of its states waits for a decision, like every supervisor. */
+    bool suspended = node->suspensions != NULL && node->suspensions->which == 0;
     rv__writer_put_key(w, node->node->alias, first);
     rv__writer_put(w, "{\"result\":null");
     if (suspended)
         rv__writer_put(w, ",\"state\":{},\"status\":\"suspended\"}");
-    else /* a step that has failed is there until its handler has run */
+    else /* a failed step stays until its handler has run */
         rv__writer_put_outcome_end(w, live_status(node),
                                    node->phase == PHASE_FAILED ? node->value : NULL);
 }
@@ -71,7 +72,7 @@ int rv__cell_results(const struct rv__cell *cell, struct rv__row_source *rows, s
     return rc;
 }
 
-/* What a handler is about, for all that is in it. */
+/* What a handler handles, for everything in it. */
 static void see_failure(const struct rv__cell *cell, const struct rv__actor *actor,
                         struct rv__view *ret)
 {
@@ -113,7 +114,7 @@ static void see_iteration(const struct rv__actor *loop, struct rv__view *ret)
     }
 }
 
-/* Those around it, inner first. A detached block has left them: it keeps the innermost only. */
+/* The enclosing iterations, innermost first. A detached block keeps only the innermost. */
 static int see_parents(const struct rv__actor *loop, struct rv__view *ret)
 {
     while (loop != NULL && (loop = rv__actor_loop(loop)) != NULL) {
@@ -127,7 +128,7 @@ static int see_parents(const struct rv__actor *loop, struct rv__view *ret)
     return RV_OK;
 }
 
-/* The state that it works for: the innermost around it. */
+/* The innermost state around it. */
 static void see_state(const struct rv__actor *actor, struct rv__view *ret)
 {
     while (actor != NULL &&
@@ -143,7 +144,7 @@ static void see_state(const struct rv__actor *actor, struct rv__view *ret)
         ret->state_error = rv__blob_ref(before->error);
 }
 
-/* The conversation that it is a turn of, or makes the input of a call of. */
+/* The conversation of a turn, or of a call whose input is made. */
 static void see_talk(const struct rv__actor *actor, struct rv__view *ret)
 {
     const struct rv__actor *frame = rv__actor_frame(actor);
@@ -162,10 +163,10 @@ static bool is_outside(const struct rv__view *view, const struct rv__entry *entr
     return view->fence != NULL && entry != NULL && !rv__body_encloses(view->fence, entry->node);
 }
 
-/* What a state does not let its agent see, nothing below that sees either. */
+/* What a state hides from its agent is hidden from everything in it. */
 static void see_fence(struct rv__view *ret)
 {
-    bool tool = ret->body != NULL && rv__body_is_tool(ret->body); /* what it is called with */
+    bool tool = ret->body != NULL && rv__body_is_tool(ret->body); /* the arguments of the call */
     ret->fence = RV__BUG(84) ? NULL : tool ? rv__body_fence(ret->body) : rv__node_fence(ret->node);
     if (RV__BUG(267) && ret->fence != NULL && ret->fence->owner->kind == NODE_CHAT)
         ret->fence = NULL;
@@ -189,7 +190,7 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
     const struct rv__actor *loop = rv__actor_loop(frame);
     const struct rv__actor *around = frame;
     bool describes = actor->is_frame && actor->eval == EVAL_DESCRIPTION;
-    if (actor->is_frame && !describes) /* its own input: it sees what its supervisor sees */
+    if (actor->is_frame && !describes) /* making its own input: it sees what its supervisor sees */
         around = rv__actor_frame(actor->owner);
     *ret = (struct rv__view){ .actor = id, .token = token, .nonce = cell->nonce, .loop_index = -1 };
     ret->node = rv__actor_about(actor);
@@ -207,11 +208,11 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
         ret->last = rv__entry_ref(frame->frame.last);
     }
     bool condition = !actor->is_frame && (actor->eval == EVAL_WHILE || actor->eval == EVAL_UNTIL);
-    if (condition && actor->sup.inner != NULL) { /* it sees what the last iteration left */
+    if (condition && actor->sup.inner != NULL) { /* it sees the last iteration */
         rv__entry_unref(ret->scope);
         ret->scope = rv__entry_ref(actor->sup.inner->children[0].scope);
     }
-    if (condition) /* of the iteration to come, or of the one that ended: as its nodes see it */
+    if (condition) /* while: of the next iteration; until: of the one that ended */
         ret->loop_index = actor->sup.ended - (actor->eval == EVAL_UNTIL);
     else if (loop != NULL)
         see_iteration(loop, ret);
@@ -224,6 +225,10 @@ int rv__cell_view(const struct rv__cell *cell, uint64_t id, uint64_t token, stru
         ret->attempt = actor->step.attempt;
     if (ret->attempt > (RV__BUG(29) ? 1 : 0))
         ret->made = rv__blob_ref(actor->step.made);
+    if (ret->attempt > 0) {
+        ret->note = rv__blob_ref(actor->step.note);
+        ret->answer = rv__blob_ref(actor->step.answer);
+    }
     see_failure(cell, actor, ret);
     see_state(actor, ret);
     see_talk(actor, ret);
@@ -235,6 +240,8 @@ void rv__view_done(struct rv__view *view)
 {
     rv__blob_unref(view->input);
     rv__blob_unref(view->made);
+    rv__blob_unref(view->note);
+    rv__blob_unref(view->answer);
     rv__blob_unref(view->items);
     rv__items_unref(view->pieces);
     rv__blob_unref(view->error);
@@ -312,7 +319,7 @@ uint64_t rv__view_items_serial(const struct rv__view *view)
     return view->pieces->serial;
 }
 
-/* Aliases that were written already: the newest of a name hides the older ones. */
+/* Aliases written so far: the newest entry of a name hides older ones. */
 struct seen {
     struct rv__str *slots;
     size_t size;

@@ -1,19 +1,21 @@
-/* waits.c: why a run does not go on: what each thing that is alive in it waits for. Reads, decides
- * nothing. */
+/* waits.c: why a run does not continue: what each actor in it waits for. Only reads. */
 #include "flow/cell.h"
 
-/* The function that it waits for, if nobody has it; of a command: the workflow, whose file nobody has. */
-static struct rv__str unoffered(const struct rv__cell *cell, const struct rv__actor *a)
+/* The missing function that it waits for; for a command: the workflow whose file is missing. */
+static void take_unoffered(const struct rv__cell *cell, const struct rv__actor *a,
+                           struct rv__wait *wait)
 {
     bool waits = a->place == PLACE_READY || a->place == PLACE_RANGE;
     if (!waits || a->lane != LANE_NOBODY)
-        return (struct rv__str){ NULL, 0 };
+        return;
     struct rv__first first = rv__actor_first(cell, a);
-    struct rv__str function = rv__first_function(&first);
-    return function.len > 0 ? function : cell->plan->body.wrap->name;
+    wait->name = rv__first_function(&first);
+    wait->needs_file = wait->name.len == 0;
+    if (wait->needs_file)
+        wait->name = cell->plan->body.wrap->name;
 }
 
-/* Bodies that a supervisor has not begun yet: they are no actors, but they wait. */
+/* Bodies that a supervisor has not begun: they wait, although they are no actors. */
 static bool rest_of(const struct rv__cell *cell, const struct rv__actor *a, struct rv__wait *wait)
 {
     const struct rv__flow_kind *kind = a->is_frame ? NULL : rv__flow_kind(a->node);
@@ -21,7 +23,7 @@ static bool rest_of(const struct rv__cell *cell, const struct rv__actor *a, stru
         return false;
     wait->lane = (enum rv__lane)a->lane;
     wait->work = rv__actor_first(cell, a).node;
-    wait->name = unoffered(cell, a);
+    take_unoffered(cell, a, wait);
     return true;
 }
 
@@ -36,9 +38,11 @@ static void parked(const struct rv__actor *step, struct rv__wait *wait)
     wait->attempt = step->step.attempt;
     if (step->step.channel != NULL)
         wait->name = step->step.channel->name;
+    if (step->park == PARK_SIGNAL)
+        wait->note = rv__blob_str(step->step.note);
 }
 
-/* The lane whose place its work has; of a function, by what is on record of it. */
+/* The lane whose place its work has taken; for a function, as recorded when it began. */
 static enum rv__lane work_lane(const struct rv__cell *cell, const struct rv__actor *a)
 {
     struct rv__first work = a->phase == PHASE_EVAL ? rv__first_of_eval(a)
@@ -70,10 +74,10 @@ static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct 
         parked(a, wait);
     } else if (wait->kind == WAIT_PLACE) {
         wait->work = rv__actor_first(cell, a).node;
-        wait->name = unoffered(cell, a);
+        take_unoffered(cell, a, wait);
         wait->eval = a->phase == PHASE_TO_EVAL ? a->eval : -1;
         wait->attempt = step && a->phase == PHASE_READY ? a->step.next_attempt : 0;
-        /* A sequence waits for the sake of its next node, what failed for its handler. */
+        /* A sequence waits for its next node, something failed for its handler. */
         if (a->is_frame && a->phase != PHASE_TO_EVAL)
             wait->node = rv__frame_next(a);
         else if (a->phase == PHASE_FAILED)
@@ -81,16 +85,22 @@ static void leaf(const struct rv__cell *cell, const struct rv__actor *a, struct 
     }
 }
 
+static void undecided(const struct rv__suspension *one, struct rv__wait *wait)
+{
+    wait->kind = WAIT_DECISION;
+    wait->cause = rv__blob_str(one->why);
+    wait->since_ms = one->since_ms;
+}
+
 /* Each of what is to be decided about it. */
 static void decisions_of(const struct rv__actor *a,
                          void (*waits)(void *arg, const struct rv__wait *wait), void *arg)
 {
     for (const struct rv__suspension *one = a->suspensions; one != NULL; one = one->same_next) {
-        struct rv__wait wait = { .kind = WAIT_DECISION,
-                                 .actor = a->id,
-                                 .node = rv__actor_about(a),
-                                 .eval = -1,
-                                 .count = 1 };
+        struct rv__wait wait = {
+            .actor = a->id, .node = rv__actor_about(a), .eval = -1, .count = 1
+        };
+        undecided(one, &wait);
         (void)rv__actor_vector(a, wait.vector);
         if (one->which != 0) /* a state: told as its agent, whose path it has */
             wait.node = a->node->bodies[one->which - 1].nodes[0];
@@ -101,7 +111,6 @@ static void decisions_of(const struct rv__actor *a,
 void rv__cell_waits(const struct rv__cell *cell,
                     void (*waits)(void *arg, const struct rv__wait *wait), void *arg)
 {
-    bool suspended = cell->status == RUN_SUSPENDED;
     for (const struct rv__actor *a = rv__cell_walk(cell, NULL); a != NULL;
          a = rv__cell_walk(cell, a)) {
         struct rv__wait wait = {
@@ -114,9 +123,9 @@ void rv__cell_waits(const struct rv__cell *cell,
             leaf(cell, a, &wait);
         else if (a->child != NULL && !rest_of(cell, a, &wait))
             continue; /* its children say why */
-        if (suspended && (wait.kind == WAIT_PLACE || wait.kind == WAIT_TURN))
-            wait.kind = WAIT_DECISION; /* nothing begins before that */
-        if (wait.node != NULL)         /* an empty outermost sequence ends with this turn */
+        if (cell->suspended != NULL && (wait.kind == WAIT_PLACE || wait.kind == WAIT_TURN))
+            undecided(cell->suspended, &wait); /* nothing begins before that */
+        if (wait.node != NULL)                 /* an empty outermost sequence ends with this turn */
             (void)rv__actor_vector(a, wait.vector);
         waits(arg, &wait);
     }

@@ -1,4 +1,4 @@
-/* wanted.c: what a cell wants of whoever drives it: work now, or a timer later. */
+/* wanted.c: what a cell needs from whoever drives it: work now, or a timer later. */
 #include "flow/flow.h"
 
 #include "base/alloc.h"

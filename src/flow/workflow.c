@@ -1,5 +1,15 @@
-/* workflow.c: the supervisor of a nested workflow: one body, with an input of its own. */
+/* workflow.c: the supervisor of a nested workflow: one body, with its own input.
+ *
+ * Its result is that of its last node. As a child of a concurrent, its result is the map of its nodes, as for any
+ * child that is more than a step. */
+#include "base/bugs.h"
 #include "flow/write.h"
+
+bool rv__shows_nodes(const struct rv__node *node)
+{
+    return node->kind == NODE_WORKFLOW && node->body != NULL && node->body->bare &&
+           node->body->owner->kind == NODE_CONCURRENT && !RV__BUG(430);
+}
 
 static struct rv__first first_work(const struct rv__node *node)
 {
@@ -10,7 +20,7 @@ static enum rv__phase first_phase(const struct rv__node *node, int *eval)
 {
     (void)node;
     (void)eval;
-    return PHASE_RUNNING; /* its input is the body's to evaluate */
+    return PHASE_RUNNING; /* the body evaluates its input */
 }
 
 static int place(const struct rv__actor *sup, struct rv__first *first)
@@ -31,19 +41,23 @@ static bool has_begun(const struct rv__actor *sup)
     return sup->child != NULL;
 }
 
-/* Its last node's result is all that is told of it: what is in flight leaves nothing. */
+/* If only the result of the last node counts, work in flight leaves nothing behind. */
 static struct rv__inner *inner(const struct rv__actor *sup)
 {
-    return rv__inner_of_body(sup->child, rv__entry_ref(sup->child->frame.scope), 0);
+    struct rv__entry *scope;
+    if (!rv__shows_nodes(sup->node))
+        scope = rv__entry_ref(sup->child->frame.scope);
+    else if (rv__frame_left(sup->child, &scope) < 0)
+        return NULL;
+    return rv__inner_of_body(sup->child, scope, 0);
 }
 
 /* ------------------------------------------------------------------------------ results --- */
 
-/* That of its last node. */
 static const struct rv__entry *result_from(const struct rv__entry *entry)
 {
     const struct rv__inner *inner = entry->inner;
-    if (inner == NULL || entry->status != STATUS_COMPLETED ||
+    if (inner == NULL || entry->status != STATUS_COMPLETED || rv__shows_nodes(entry->node) ||
         inner->children[0].scope == inner->base)
         return NULL;
     return inner->children[0].scope;
@@ -51,8 +65,11 @@ static const struct rv__entry *result_from(const struct rv__entry *entry)
 
 static void write_result(struct rv__writer *w, const struct rv__entry *entry)
 {
-    (void)entry;
-    rv__writer_put(w, "null"); /* it did not complete, or is empty */
+    const struct rv__inner *inner = entry->inner;
+    if (rv__shows_nodes(entry->node) && inner != NULL)
+        rv__entries_write(w, inner->children[0].scope, inner->base);
+    else
+        rv__writer_put(w, "null"); /* it did not complete, or is empty */
 }
 
 static void expand_result(struct rv__writer *w, const struct rv__node *node, struct rv__str result,

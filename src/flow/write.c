@@ -1,14 +1,14 @@
-/* write.c: outcomes of finished nodes as JSON.
+/* write.c: writes the outcomes of finished nodes as JSON.
  *
- * The nested JSON is put together here, on reading; what is inside the result of a supervisor its kind
- * writes (write_result). Finished iterations are not in memory at all: they are rows in the store, in the
- * same shape, but for iterations nested in them, which are rows of their own (expand.c).
+ * Nested JSON is assembled here, when it is read. Each kind of supervisor writes the contents of its result
+ * (write_result). Finished iterations are not in memory: they are rows in the store, in the same form. Iterations
+ * nested in them are separate rows (expand.c).
  *
- * Long texts are not in memory either, but values in the store (value.c). A row has references to them,
- * under names of their own, so that nothing a user wrote can be taken for one: in an outcome "resultValue"
- * and "stateValue" instead of "result" and "state", beside the latter a "description" that belongs
- * into it (or "descriptionValue"), in an iteration "itemValue" instead of "item". A row that has any says
- * so at its end (RV__ROW_REFERS), for most have none and are passed on as they are. */
+ * Long texts are not in memory either: they are values in the store (value.c). A row has references to them. These
+ * have names of their own, so that a user's data cannot be taken for one: in an outcome "resultValue" and
+ * "stateValue" instead of "result" and "state"; beside "stateValue" a "description" (or "descriptionValue") that
+ * belongs into the state; in an iteration "itemValue" instead of "item". A row with references says so at its end
+ * (RV__ROW_REFERS). Most rows have none, and are passed on unchanged. */
 #include "flow/write.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ void rv__writer_fail(struct rv__writer *w, int rc)
         w->rc = rc;
 }
 
-/* Is there room for so many more bytes? If not, this and what comes after it is counted only. */
+/* Whether there is room for so many more bytes. If not, this text and everything after it is only counted. */
 static bool has_room(struct rv__writer *w, size_t len)
 {
     if (w->counts && !w->counting && len > w->out->max_bytes - w->out->len)
@@ -62,7 +62,8 @@ void rv__writer_put_int(struct rv__writer *w, int64_t n)
     rv__writer_put_str(w, (struct rv__str){ text, (size_t)len });
 }
 
-void rv__writer_put_alias(struct rv__writer *w, struct rv__str alias) /* needs no escapes */
+void rv__writer_put_alias(struct rv__writer *w,
+                          struct rv__str alias) /* an alias needs no escapes */
 {
     rv__writer_put(w, "\"");
     rv__writer_put_str(w, alias);
@@ -78,13 +79,13 @@ void rv__writer_put_key(struct rv__writer *w, struct rv__str key, bool *first)
     rv__writer_put(w, ":");
 }
 
-/* Anything else to be done? Reading from the store is not, once it has failed or is full. */
+/* Whether nothing more needs to be done: nothing is read from the store after a failure, or when `out` is full. */
 bool rv__writer_failed(const struct rv__writer *w)
 {
     return w->rc < 0 || w->out->rc < 0 || is_full(w);
 }
 
-/* A reference, as long as it is only counted, is not read. */
+/* While bytes are only counted, a reference is not read. */
 void rv__writer_put_json(struct rv__writer *w, struct rv__blob *json, const char *none)
 {
     struct rv__blob *text = NULL;
@@ -140,7 +141,8 @@ bool rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
     int rc = rv__blob_get(state, w->rows, &text, w->err);
     if (rc < 0)
         rv__writer_fail(w, rc);
-    else if (rv__json_type(rv__blob_str(text)) == RV__JSON_OBJECT) /* a disk may lie */
+    else if (rv__json_type(rv__blob_str(text)) ==
+             RV__JSON_OBJECT) /* data from the disk is not trusted */
         (void)rv__json_get(rv__blob_str(text), "description", &found);
     bool has = !rv__str_is(found, "null");
     if (has)
@@ -149,7 +151,7 @@ bool rv__writer_put_description(struct rv__writer *w, struct rv__blob *state,
     return has;
 }
 
-/* The state with a description in it: as an object of its own. */
+/* Write the state as an object that contains the description. */
 static void put_described(struct rv__writer *w, struct rv__blob *state,
                           struct rv__blob *description)
 {
@@ -162,7 +164,8 @@ static void put_described(struct rv__writer *w, struct rv__blob *state,
     if (rc < 0)
         rv__writer_fail(w, rc);
     bool has = text != NULL && rv__json_type(rv__blob_str(text)) == RV__JSON_OBJECT;
-    rv__json_iter_init(&it, has ? rv__blob_str(text) : rv__str("{}")); /* a disk may lie */
+    rv__json_iter_init(&it, has ? rv__blob_str(text)
+                                : rv__str("{}")); /* data from the disk is not trusted */
     while (rv__json_next(&it, &key, &value)) {
         rv__writer_put(w, ",");
         rv__writer_put_str(w, key);
@@ -189,7 +192,7 @@ void rv__writer_put_state(struct rv__writer *w, struct rv__blob *state,
     }
 }
 
-/* An error is never a reference: it has a bound of its own. */
+/* An error is never a reference: its length is limited. */
 static void put_status(struct rv__writer *w, enum rv__status status, struct rv__blob *error)
 {
     rv__writer_put(w, ",\"status\":\"");
@@ -202,7 +205,7 @@ static void put_status(struct rv__writer *w, enum rv__status status, struct rv__
     rv__writer_put(w, "}");
 }
 
-/* Of what has no state. */
+/* The end of an outcome without a state. */
 void rv__writer_put_outcome_end(struct rv__writer *w, enum rv__status status,
                                 struct rv__blob *error)
 {
@@ -223,7 +226,7 @@ int rv__writer_end(struct rv__writer *w)
 
 enum {
     ESCAPE_BYTES = 12, /* the longest escape of one character in JSON: two of \uXXXX */
-    SUMMARY_JSON = RV__SUMMARY_BYTES * 6 + ESCAPE_BYTES, /* has that many bytes of any text */
+    SUMMARY_JSON = RV__SUMMARY_BYTES * 6 + ESCAPE_BYTES, /* enough for a summary of any text */
 };
 
 void rv__summary_begin(struct rv__summary *s, const struct rv__writer *w)
@@ -234,7 +237,7 @@ void rv__summary_begin(struct rv__summary *s, const struct rv__writer *w)
     };
 }
 
-/* How long the character is that a JSON string goes on with, or its first byte. */
+/* The length of the next character or escape in a JSON string. */
 static size_t char_bytes(const char *at)
 {
     if (at[0] != '\\')
@@ -245,7 +248,7 @@ static size_t char_bytes(const char *at)
     return pair ? ESCAPE_BYTES : 6;
 }
 
-/* The beginning of a JSON string, as a whole one that ends between two characters. */
+/* Cut the JSON string after its last complete character, and close it. */
 static void close_string(struct rv__buf *json)
 {
     size_t at = 1, most = json->len - ESCAPE_BYTES;
@@ -255,7 +258,7 @@ static void close_string(struct rv__buf *json)
     rv__buf_char(json, '"');
 }
 
-/* The text in `json` that a summary shows. `cut`: it is the beginning of a longer one. */
+/* The text in `json` that a summary shows. `cut`: `json` is only the beginning of the text. */
 static int summary_text(struct rv__buf *json, bool cut, struct rv__arena *arena,
                         struct rv__str *ret)
 {
@@ -265,7 +268,7 @@ static int summary_text(struct rv__buf *json, bool cut, struct rv__arena *arena,
     if (cut)
         close_string(json);
     int rc = rv__json_string(rv__buf_view(json), arena, ret);
-    if (rc == RV_EINVAL) { /* a disk may lie */
+    if (rc == RV_EINVAL) { /* data from the disk is not trusted */
         *ret = rv__str("");
         rc = RV_OK;
     }
@@ -322,7 +325,7 @@ void rv__writer_put_error_summary(struct rv__writer *w, struct rv__str error)
 
 /* ------------------------------------------------------------------------------ outcomes --- */
 
-/* The entry that has its result: of some kinds it is another's. */
+/* The entry that has its result: for some kinds, another entry. */
 static const struct rv__entry *result_of(const struct rv__entry *entry)
 {
     const struct rv__entry *from = entry;
@@ -368,7 +371,7 @@ void rv__entry_write(struct rv__writer *w, const struct rv__entry *entry)
     put_status(w, entry->status, entry->error);
 }
 
-/* The entries of one body, oldest first. */
+/* Write the entries of one body, oldest first. */
 void rv__members_write(struct rv__writer *w, const struct rv__entry *newest,
                        const struct rv__entry *base, bool *first)
 {

@@ -1,4 +1,4 @@
-/* branch.c: a branch in a plan: a condition, and two paths. */
+/* branch.c: a branch in a plan: a condition and two bodies, then and else. */
 #include "plan/kinds.h"
 
 struct rv__draft_node *rv__draft_branch(struct rv__draft_body *in, struct rv__expr condition,

@@ -19,9 +19,8 @@ struct rv__draft_node *rv__draft_chat(struct rv__draft_body *in, const char *wit
     struct rv__draft_body *turn = rv__draft_body(node, 0, "turn", true);
     (void)rv__draft_step(turn, STEP_CHAT, NULL, with_json, NULL);
     node->chat.max_turns = chat != NULL ? chat->max_turns : 0;
-    node->chat.tokens = chat != NULL ? chat->budget_tokens : 0;
+    node->chat.budget = chat != NULL ? chat->budget : (struct rv__budget){ 0 };
     node->given |= node->chat.max_turns != 0 ? GIVEN_MAX_TURNS : 0;
-    node->given |= node->chat.tokens != 0 ? GIVEN_BUDGET : 0;
     node->chat.access = chat != NULL ? (int)chat->access : 0;
     node->given |= chat != NULL && chat->says_access ? GIVEN_ACCESS : 0;
     return node;
@@ -32,25 +31,6 @@ struct rv__draft_body *rv__draft_tool(struct rv__draft_node *chat)
     return rv__draft_body(chat, chat->body_count, NULL, true);
 }
 
-/* {"tokens": N} */
-static void read_budget(struct rv__draft_node *node, const struct rv__subject *s)
-{
-    const struct rv__member *budget = rv__subject_get(s, KEY_BUDGET);
-    struct rv__json_iter it;
-    struct rv__str key, value;
-    if (budget == NULL)
-        return;
-    rv__json_iter_init(&it, budget->value);
-    if (!it.object || !rv__json_next(&it, &key, &value) ||
-        !rv__json_string_is(key, rv__str("tokens")) ||
-        rv__json_int(value, &node->chat.tokens) < 0 || rv__json_next(&it, NULL, NULL)) {
-        rv__subject_complain(s, NULL, "invalid budget %s: must be {\"tokens\": a whole number}",
-                             rv__show(budget->value).text);
-        return;
-    }
-    node->given |= GIVEN_BUDGET;
-}
-
 static void read_chat(struct rv__draft_node *node, const struct rv__subject *s)
 {
     const struct rv__member *tools = rv__subject_get(s, KEY_TOOLS);
@@ -59,7 +39,7 @@ static void read_chat(struct rv__draft_node *node, const struct rv__subject *s)
     request->step.with = rv__subject_raw(s, KEY_WITH);
     if (rv__subject_int(s, KEY_MAX_TURNS, INT64_MAX, &node->chat.max_turns))
         node->given |= GIVEN_MAX_TURNS;
-    read_budget(node, s);
+    (void)rv__subject_budget(s, &node->chat.budget);
     int access = rv__subject_access(s);
     if (access >= 0) {
         node->chat.access = access;
@@ -122,16 +102,12 @@ static int build_chat(struct rv__compiler *c, const struct rv__draft_node *draft
         return rc;
     node->chat.max_turns = draft->given & GIVEN_MAX_TURNS ? draft->chat.max_turns
                                                           : RV__DEFAULT_MAX_TURNS;
-    node->chat.budget_tokens = draft->chat.tokens;
+    node->chat.budget = draft->chat.budget;
     node->chat.says_access = (draft->given & GIVEN_ACCESS) != 0;
     node->chat.access = (enum rv__access)draft->chat.access;
     if (node->chat.max_turns < 1 || node->chat.max_turns > RV__MAX_TURNS)
         rv__compiler_refuse(c, RV__AT(node), "invalid maxTurns %" PRId64 ": must be from 1 to %d",
                             node->chat.max_turns, RV__MAX_TURNS);
-    if (draft->given & GIVEN_BUDGET && node->chat.budget_tokens < 1)
-        rv__compiler_refuse(c, RV__AT(node),
-                            "invalid budget of %" PRId64 " tokens: must be at least 1",
-                            node->chat.budget_tokens);
     if (draft->needs_count > 0)
         rv__compiler_refuse(c, RV__AT(node),
                             "a chat takes no 'needs': its prompt says what it reads");
@@ -155,12 +131,7 @@ static void write_chat(struct rv__writer *w, const struct rv__node *node)
 {
     rv__write_raw(w, "with", node->bodies[0].nodes[0]->step.with);
     rv__write_int(w, "maxTurns", node->chat.max_turns, RV__DEFAULT_MAX_TURNS);
-    if (node->chat.budget_tokens > 0) {
-        rv__write_key(w, "budget");
-        rv__buf_text(w->out, "{\"tokens\":");
-        rv__buf_int(w->out, node->chat.budget_tokens);
-        rv__buf_char(w->out, '}');
-    }
+    rv__write_budget(w, &node->chat.budget);
     if (node->chat.says_access)
         rv__write_text(w, "access", rv__str(rv__access_name(node->chat.access)));
     rv__write_config(w, node, &node->chat.config);

@@ -1,7 +1,7 @@
-/* check.c: what a step may say, and taking its values over.
+/* check.c: checks a step of a draft and copies its values into the plan.
  *
- * Each rule is here once, for drafts from JSON and from the builder alike. After a violation we go
- * on with something harmless in its place, to find the next one. */
+ * Each rule is here once, for drafts from JSON and from the builder. After a violation we continue with
+ * a harmless value, to find the next one. */
 #include "plan/compile.h"
 
 #include <assert.h>
@@ -31,12 +31,13 @@ void rv__compiler_refuse(struct rv__compiler *c, struct rv__place place, const c
         rv__body_path(place.body, NULL, &c->text);
     else
         rv__buf_text(&c->text, place.key);
-    if (c->text.rc != RV_OK) /* as if the list had run out of memory: it tells at the end */
+    if (c->text.rc !=
+        RV_OK) /* as if the list had run out of memory, which is reported at the end */
         c->bad->rc = RV_ENOMEM;
     rv__violations_add(c->bad, rv__buf_view(&c->text), "%s", text);
 }
 
-/* Count text before it is looked at: then no draft makes us read more than the bound. */
+/* Text is counted before it is read, so no draft makes us read more than the limit. */
 static int count_bytes(struct rv__compiler *c, size_t bytes)
 {
     if (bytes > RV__PLAN_MAX_BYTES - c->bytes)
@@ -175,8 +176,8 @@ static void check_ms(struct rv__compiler *c, const struct rv__node *node, const 
                             key, ms, least > 0 ? "above" : "not below");
 }
 
-/* The name of an error, as it stands in JSON: with its quotes, and without escapes, so that it can be
- * compared as it is. One of digits only was meant as a number. */
+/* A code of an error as JSON: with its quotes, and without escapes, so that it can be compared byte by
+ * byte. Digits only are refused: a number was meant. */
 static bool is_code(struct rv__str quoted)
 {
     bool letters = false;
@@ -193,9 +194,9 @@ static bool is_code(struct rv__str quoted)
 
 enum {
     MAX_CODE = 999
-}; /* exit codes end at 255, HTTP statuses at 599; some servers make up more */
+}; /* exit codes end at 255, HTTP statuses at 599; some servers use higher ones */
 
-/* A list of codes: numbers that a command exits with or a server answers, and names of errors.
+/* A list of codes: exit codes, HTTP statuses, and codes of errors.
  * Errors: RV_ENOMEM, RV_ETOOBIG. */
 static int check_codes(struct rv__compiler *c, const struct rv__node *node, const char *key,
                        struct rv__str said, struct rv__str *ret)
@@ -253,7 +254,7 @@ int rv__check_config(struct rv__compiler *c, const struct rv__draft_node *draft,
     if (draft->given & GIVEN_MAX_ATTEMPTS && config->max_attempts < 1)
         rv__compiler_refuse(c, RV__AT(node), "invalid maxAttempts %d: must be at least 1",
                             config->max_attempts);
-    if (!(config->jitter >= 0 && config->jitter <= 1)) /* not-a-number is neither */
+    if (!(config->jitter >= 0 && config->jitter <= 1)) /* also refuses NaN */
         rv__compiler_refuse(c, RV__AT(node), "invalid jitter %g: must be from 0 to 1",
                             config->jitter);
     if ((unsigned)config->on_timeout > ON_TIMEOUT_RETRY)
@@ -269,10 +270,11 @@ int rv__check_config(struct rv__compiler *c, const struct rv__draft_node *draft,
 
 static bool has_template(struct rv__str json)
 {
-    return memmem(json.at, json.len, "${", 2) != NULL; /* "$${" too: the evaluator undoes it */
+    return memmem(json.at, json.len, "${", 2) !=
+           NULL; /* also "$${", which the evaluator turns into text */
 }
 
-/* A number of units of `scale` ms, as whole ms. False: it is none, or not a possible time. */
+/* Read a number of units of `scale` ms, as ms. False: it is no number, or out of range. */
 static bool read_ms(struct rv__str json, int64_t scale, int64_t *ret)
 {
     double n;
@@ -289,7 +291,7 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
 
     node->step.delay_ms = -1;
     if (node->step.input.kind != EXPR_NONE)
-        return; /* known when it has been called */
+        return; /* a function makes it: known at run time */
     if (rv__str_none(with)) {
         rv__compiler_refuse(c, RV__AT(node), "a delay needs 'with': its duration");
         return;
@@ -321,7 +323,7 @@ static void check_delay(struct rv__compiler *c, struct rv__node *node)
             rv__show(value).text);
 }
 
-/* It is known before the step is reached. */
+/* Refuse a template where a constant is needed. */
 static void check_constant(struct rv__compiler *c, const struct rv__node *node, const char *key,
                            struct rv__str value)
 {
@@ -337,7 +339,7 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
     struct rv__str with = node->step.with, key, value, word, name = { NULL, 0 };
     struct rv__json_iter it;
     bool computed = node->step.input.kind != EXPR_NONE, template = computed;
-    if (rv__node_handler(node) != NULL) /* unless it says another: a run must end */
+    if (rv__node_handler(node) != NULL) /* the default in a handler, so that a run ends */
         node->step.signal_timeout_ms = RV__HANDLER_TIMEOUT_MS;
 
     if (rv__str_none(with) && computed)
@@ -402,7 +404,7 @@ static int check_signal(struct rv__compiler *c, struct rv__node *node)
 
 /* -------------------------------------------------------------------------------- steps --- */
 
-/* What a function may make: the parameters of the steps that the engine does for programs. Errors: RV_ENOMEM. */
+/* Only the parameters of built-in steps (http, command …) can be made by a function. Errors: RV_ENOMEM. */
 static int check_input(struct rv__compiler *c, const struct rv__draft_node *draft,
                        struct rv__node *node)
 {

@@ -1,9 +1,9 @@
-/* compile.c: from a draft to a plan.
+/* compile.c: turns a draft into a plan.
  *
- * One walk down the draft (build.c) makes the nodes, in pre-order, and reports what is wrong on the
- * way. A nested workflow (nested.c) is entered where it is used, so its nodes are made anew at each
- * place. A second walk, over the nodes made, checks what they need, since in a loop that may come
- * later. Only if nothing was wrong is there a plan. */
+ * One walk over the draft (build.c) makes the nodes in pre-order and reports errors. A nested workflow
+ * (nested.c) is compiled at each place where it is used, so each has nodes of its own. A second walk over
+ * the nodes checks their `needs`, since in a loop a needed node may come later. There is a plan only if
+ * there was no error. */
 #include "plan/compile.h"
 
 #include <stdlib.h>
@@ -11,21 +11,20 @@
 #include "base/alloc.h"
 #include "base/error.h"
 
-/* Is there something of that alias for the node to read? Before it in its own sequence, before its
- * supervisor in the enclosing one, and so on; all of a loop's body, from the iteration before; all that a
- * workflow's handler is about. */
+/* Can the node see a node of that alias? It sees those before it in its own sequence, those before its
+ * supervisor in the enclosing one, and so on; in a loop all nodes of the body, of the previous iteration; and
+ * a workflow's handler sees all nodes of the workflow. */
 static bool is_visible(const struct rv__node *node, struct rv__str alias)
 {
     while (node != NULL) {
         const struct rv__body *body = rv__node_around(node);
         const struct rv__node *found = rv__body_find(body, alias);
         if (node->handler_of != NULL)
-            node = node->handler_of; /* it sees what its step does */
+            node = node->handler_of; /* a handler sees what its step sees */
         bool all = node->is_handler || (body->owner != NULL && body->owner->kind == NODE_LOOP);
         if (found != NULL && (found->index < node->index || all))
             return true;
-        if (body->owner ==
-            NULL) /* whoever nests the whole of it has it, and is asked for it there */
+        if (body->owner == NULL) /* the nesting workflow must have it: checked there */
             return body->wrap != NULL && rv__wrap_needs(body->wrap, alias);
         node = body->owner;
     }
@@ -36,7 +35,7 @@ const struct rv__expr *rv__input_expr(const struct rv__node *node, const struct 
 {
     const struct rv__expr *expr = NULL;
     if (body != NULL)
-        expr = body->wrap != NULL ? &body->wrap->input : NULL; /* a tool has none */
+        expr = body->wrap != NULL ? &body->wrap->input : NULL; /* a tool has no input expression */
     else if (node->kind == NODE_STEP)
         expr = &node->step.input;
     return expr != NULL && expr->kind != EXPR_NONE ? expr : NULL;
@@ -44,7 +43,7 @@ const struct rv__expr *rv__input_expr(const struct rv__node *node, const struct 
 
 const struct rv__wrap *rv__node_wrap(const struct rv__node *node)
 {
-    for (;;) { /* outwards: the outermost body has one */
+    for (;;) { /* ends at the outermost body, which always has one */
         const struct rv__body *body = node->handler_in != NULL ? node->handler_in : node->body;
         if (node->handler_of == NULL && body->wrap != NULL)
             return body->wrap;
@@ -68,7 +67,7 @@ bool rv__wrap_needs(const struct rv__wrap *wrap, struct rv__str alias)
     return false;
 }
 
-/* What a nested workflow reads of those around it is there, at each place. */
+/* Check that what a nested workflow needs is visible where it is nested. */
 static void check_nested_needs(struct rv__compiler *c, const struct rv__node *node)
 {
     for (uint32_t b = 0; b < node->body_count; b++) {
@@ -89,7 +88,7 @@ static void check_needs(struct rv__compiler *c)
         check_nested_needs(c, node);
         if (node->kind != NODE_STEP)
             continue;
-        for (uint32_t i = 0; i < node->step.needs_count; i++) /* a handler has none */
+        for (uint32_t i = 0; i < node->step.needs_count; i++) /* a handler has no needs */
             if (!is_visible(node, node->step.needs[i]))
                 rv__compiler_refuse(c, RV__AT(node),
                                     "needs '%s', which is not the alias of a node before it",
@@ -97,7 +96,7 @@ static void check_needs(struct rv__compiler *c)
     }
 }
 
-/* Then there is one, of the wrong kind, and that is told. */
+/* Has the name been reported as wrong already? Then it is not missing. */
 static bool complains_of_name(const struct rv__draft *draft)
 {
     for (const struct rv__complaint *w = draft->workflow.complaints.first; w != NULL; w = w->next)
@@ -147,7 +146,7 @@ bool rv__plan_takes_signal(const struct rv__plan *plan, struct rv__str name)
                                               sizeof *plan->signals, by_name) != NULL);
 }
 
-/* A handler is none of its body's nodes, but a node of the plan. */
+/* The node whose body contains this one; a handler is not among the nodes of its body. */
 static const struct rv__node *around(const struct rv__node *node)
 {
     if (node->handler_of != NULL)
@@ -190,7 +189,7 @@ static int compile(struct rv__compiler *c, const struct rv__draft *draft)
     if (c->found > 0)
         return rv__violations_err(c->bad, c->err);
 
-    rc = rv__compiler_write(c, &plan->body, false); /* as it will be on disk: does it fit? */
+    rc = rv__compiler_write(c, &plan->body, false); /* as it will be on disk, to check its size */
     if (rc < 0)
         return rc;
     plan->nodes = rv__arena_zalloc(&plan->arena, c->count, sizeof(struct rv__node *));

@@ -64,14 +64,19 @@ static int build_child(struct rv__compiler *c, const struct rv__draft_body *draf
                        struct rv__body *child, unsigned depth, const struct rv__frame *within)
 {
     const struct rv__draft_node *only = draft->bare && draft->count == 1 ? draft->first : NULL;
-    child->bare = only != NULL && rv__only_workflow(draft) == NULL;
+    const struct rv__draft_node *workflow = rv__only_workflow(draft);
+    /* A workflow that can be skipped, or is described, has a node of its own. */
+    bool own_node = workflow != NULL &&
+                    (workflow->when.kind != EXPR_NONE || workflow->description.kind != EXPR_NONE);
+    child->bare = only != NULL && (workflow == NULL || own_node);
     if (draft->count == 0)
         rv__compiler_refuse(c, RV__IN(child, NULL), "it has no nodes");
-    if (only != NULL && child->bare && !only->broken && only->kind != NODE_STEP)
+    if (only != NULL && child->bare && !own_node && !only->broken && only->kind != NODE_STEP)
         rv__compiler_refuse(c, RV__IN(child, NULL),
                             "a child is a step, a workflow or 'nodes': put %s in 'nodes'",
                             rv__node_kind_phrase(only->kind));
-    return rv__enter_body(c, draft, child, depth, within);
+    return own_node ? rv__build_body(c, draft, child, depth, within)
+                    : rv__enter_body(c, draft, child, depth, within);
 }
 
 static int build_concurrent(struct rv__compiler *c, const struct rv__draft_node *draft,

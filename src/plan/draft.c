@@ -1,8 +1,8 @@
-/* draft.c: building a draft, call by call.
+/* draft.c: builds a draft, call by call.
  *
- * Everything lives in the draft's arena, so that freeing it does not walk the tree, however deep it
- * is. The bounds of a plan hold here already: what would go beyond them is remembered as the draft's
- * failure, and from then on every call works on a dummy that is in no tree. */
+ * Everything lives in the draft's arena, so freeing it does not walk the tree. The limits of a plan apply
+ * here already: a call that exceeds one makes the draft fail, and from then on every call works on a dummy
+ * that is in no tree. */
 #include "plan/draft.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 void rv__draft_fail(struct rv__draft *draft, int code, const char *fmt, ...)
 {
     va_list args;
-    if (draft->failure.code != RV_OK) /* the first is the cause of all others */
+    if (draft->failure.code != RV_OK) /* only the first failure is kept */
         return;
     va_start(args, fmt);
     (void)rv__vfail(&draft->failure, code, fmt, args);
@@ -95,7 +95,7 @@ void rv__draft_free(struct rv__draft *draft)
     rv__free(draft);
 }
 
-/* What calls get instead of a node after a failure: clean for each, so that nothing piles up. */
+/* What calls get instead of a node after a failure. It is emptied each time, so that it does not grow. */
 static struct rv__draft_node *dummy_node(struct rv__draft *draft)
 {
     draft->dummy_node = (struct rv__draft_node){ .draft = draft };
@@ -134,7 +134,7 @@ struct rv__draft_node *rv__draft_handler_new(struct rv__draft *draft, unsigned d
     return node;
 }
 
-/* So that the draft itself is bounded; compile has the exact rule. A workflow given as a body is one level
+/* Bounds the depth of the draft; the compiler has the exact rule. A workflow given as a body is one level
  * there and two here. */
 static void check_depth(struct rv__draft_node *node)
 {
@@ -156,7 +156,7 @@ struct rv__draft_workflow *rv__draft_workflow_new(struct rv__draft_node *at)
 void rv__draft_complain(struct rv__draft *draft, struct rv__complaints *to, const char *key,
                         const char *fmt, va_list args)
 {
-    char text[512]; /* as long as a violation gets */
+    char text[512]; /* the longest violation */
     if (draft->complaint_count == RV__VIOLATIONS_MAX)
         return;
     int n = vsnprintf(text, sizeof text, fmt, args);
@@ -240,7 +240,7 @@ struct rv__expr rv__draft_expr(struct rv__draft *draft, struct rv__expr expr)
     return (struct rv__expr){ expr.kind, text };
 }
 
-/* A description is given as text, and is an expression like others: the JSON of that text. */
+/* A description is given as text; as an expression it is that text as JSON. */
 static struct rv__expr description_expr(struct rv__draft *draft, const char *text)
 {
     struct rv__expr expr = { EXPR_NONE, { NULL, 0 } };
@@ -257,7 +257,7 @@ static struct rv__expr description_expr(struct rv__draft *draft, const char *tex
     return expr;
 }
 
-/* NULL-terminated. Without memory there are none, and the draft says so when it is compiled. */
+/* `names` ends in NULL. Without memory the copy is empty, and compiling the draft fails. */
 static uint32_t copy_names(struct rv__draft *draft, const char *const *names, struct rv__str **ret)
 {
     uint32_t count = 0;
@@ -287,6 +287,11 @@ void rv__draft_parameters(struct rv__draft *draft, const char *json)
     draft->workflow.parameters = rv__draft_text(draft, rv__str(json));
 }
 
+void rv__draft_budget(struct rv__draft *draft, struct rv__budget budget)
+{
+    draft->workflow.budget = budget;
+}
+
 void rv__draft_listeners(struct rv__draft *draft, const char *json)
 {
     draft->workflow.listeners = rv__draft_text(draft, rv__str(json));
@@ -298,7 +303,7 @@ void rv__draft_secrets(struct rv__draft *draft, const char *const *names)
         draft->workflow.secrets_count = copy_names(draft, names, &draft->workflow.secrets);
 }
 
-/* Zero means "not said": that is what options are. */
+/* Which options are given: those that are not 0. */
 static unsigned given_of(const struct rv__step_config *config)
 {
     unsigned given = 0;
@@ -419,7 +424,7 @@ struct rv__draft_body *rv__draft_handler_body(struct rv__draft *draft, struct rv
 
 /* ------------------------------------------------------------------------------- nested --- */
 
-/* Recurses with the draft, which RV__PLAN_MAX_DEPTH bounds. */
+/* Recursive; a draft has at most RV__PLAN_MAX_DEPTH levels. */
 static int name_nested(struct rv__draft *draft, const struct rv__draft_body *body,
                        int (*name_it)(void *arg, struct rv__str said, struct rv__str *name),
                        void *arg)

@@ -38,8 +38,7 @@ enum rv__given {
     GIVEN_CONTINUE_ON_ERROR = 1 << 14,
     GIVEN_RECORD_INPUT = 1 << 15,
     GIVEN_MAX_TURNS = 1 << 16,
-    GIVEN_BUDGET = 1 << 17,
-    GIVEN_ACCESS = 1 << 18,
+    GIVEN_ACCESS = 1 << 17,
 };
 
 /* A state of a stage, as it was written. */
@@ -69,6 +68,7 @@ struct rv__draft_body {
 struct rv__draft_workflow {
     struct rv__str name, description, schema; /* none: not set */
     struct rv__str parameters, manifest_version, listeners;
+    struct rv__budget budget;
     bool hosted;
     struct rv__str *needs; /* aliases of nodes around it that it reads */
     uint32_t needs_count;
@@ -129,7 +129,8 @@ struct rv__draft_node {
             int64_t concurrency;
         } stage;
         struct {
-            int64_t max_turns, tokens;
+            int64_t max_turns;
+            struct rv__budget budget;
             int access; /* enum rv__access */
         } chat;
     };

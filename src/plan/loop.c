@@ -1,4 +1,4 @@
-/* loop.c: a loop in a plan: a body, while or until a condition holds. */
+/* loop.c: a loop in a plan: a body that is repeated while or until a condition holds. */
 #include "plan/kinds.h"
 
 #include <inttypes.h>

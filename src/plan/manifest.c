@@ -1,5 +1,5 @@
-/* manifest.c: what a manifest says of itself beyond other workflows: the parameters that its input is laid
- * over, its author's version, and who is told what happens. Its stages are nodes like others: stage.c. */
+/* manifest.c: what only manifests have: default parameters for the input, a version by the author, and
+ * listeners for events. Their stages are ordinary nodes: stage.c. */
 #include <assert.h>
 
 #include "base/error.h"
@@ -198,6 +198,18 @@ int rv__build_manifest(struct rv__compiler *c, const struct rv__draft_workflow *
                             rv__show(wrap->parameters).text);
     rc = rv__compiler_text(c, draft->manifest_version, &wrap->manifest_version);
     return rc < 0 ? rc : take_listeners(c, RV__IN(body, "listeners"), draft->listeners, wrap);
+}
+
+bool rv__plan_listens(const struct rv__plan *plan, bool nested)
+{
+    if (!nested && plan->body.wrap->listener_count > 0)
+        return true;
+    for (uint32_t i = 0; i < plan->node_count; i++)
+        for (uint32_t b = 0; b < plan->nodes[i]->body_count; b++)
+            if (plan->nodes[i]->bodies[b].wrap != NULL &&
+                plan->nodes[i]->bodies[b].wrap->listener_count > 0)
+                return true;
+    return false;
 }
 
 /* ------------------------------------------------------------------------------- write --- */

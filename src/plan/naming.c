@@ -1,4 +1,4 @@
-/* naming.c: every node gets its alias: said, or implied by what it is. */
+/* naming.c: gives every node its alias: the one in the draft, or an implied one. */
 #include "plan/compile.h"
 
 #include <inttypes.h>
@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "plan/kinds.h"
 
-/* What a node without an alias would be called, before it is made unique: by its name, if it has one
- * that is good as a name; what is wrong with a name is told as that. */
+/* The alias of a node that has none, before it is made unique: its name, if that is a valid one. (An invalid
+ * name is reported elsewhere.) */
 static struct rv__str implied_alias(const struct rv__draft_node *draft)
 {
     if (draft->broken || (draft->kind == NODE_STEP && (unsigned)draft->step.kind >= STEP_KINDS))
@@ -28,7 +28,7 @@ static struct rv__str implied_alias(const struct rv__draft_node *draft)
     return rv__str(rv__step_kind_alias(draft->step.kind));
 }
 
-/* An alias that can stand in a path, for one that cannot. The plan will not be made. */
+/* A valid alias in place of a refused one, for the paths in messages. There will be no plan. */
 static int take_bad_alias(struct rv__compiler *c, struct rv__str alias, struct rv__str *ret)
 {
     struct rv__shown shown = rv__show(alias);
@@ -37,8 +37,8 @@ static int take_bad_alias(struct rv__compiler *c, struct rv__str alias, struct r
     return RV_OK;
 }
 
-/* Give a name to what has an alias in its sequence, a node or a concurrent's child. *ret is where its
- * path finds it, so it is written before anything is refused. `given` none: it is implied. */
+/* Name a node, or a child of a concurrent. Its path reads *ret, so *ret is set before anything is refused.
+ * `given` none: the alias is implied. */
 static int name_it(struct rv__compiler *c, struct rv__place place, struct rv__str given,
                    struct rv__str implied, uint32_t index, struct rv__str *ret)
 {
@@ -67,7 +67,7 @@ static int name_it(struct rv__compiler *c, struct rv__place place, struct rv__st
     if (rv__aliases_take(&c->aliases, *ret, index, &taken_by))
         return RV_OK;
     if (place.node == NULL)
-        rv__compiler_refuse(c, place, "duplicate %s '%.*s'",
+        rv__compiler_refuse(c, place, "duplicate %s '%.*s': it must be unique",
                             place.body->owner->kind == NODE_STAGE  ? "state"
                             : place.body->owner->kind == NODE_CHAT ? "tool"
                                                                    : "concurrent child alias",
@@ -85,7 +85,7 @@ static int by_alias(const void *a, const void *b)
     int order = rv__str_cmp((*x)->alias, (*y)->alias);
     if (order != 0)
         return order;
-    return (*x)->index < (*y)->index ? -1 : 1; /* no order of qsort's own, should there be two */
+    return (*x)->index < (*y)->index ? -1 : 1; /* a fixed order of equal aliases */
 }
 
 /* Make the nodes of the body, each with its alias and its place. */
@@ -109,7 +109,7 @@ int rv__name_nodes(struct rv__compiler *c, const struct rv__draft_body *draft,
         node->index = i;
         node->loops_around = rv__loops_around(body);
         body->nodes[body->count++] = node;
-        if (body->bare) /* has the child's */
+        if (body->bare) /* it has the alias of the child */
             node->alias = body->alias;
         else
             rc = name_it(c, RV__AT(node), from->alias, implied_alias(from), i, &node->alias);
@@ -121,7 +121,7 @@ int rv__name_nodes(struct rv__compiler *c, const struct rv__draft_body *draft,
     return RV_OK;
 }
 
-/* The children's aliases, before anything in them: a path below needs the alias above. */
+/* The aliases of the children come before what is in them, whose paths need them. */
 int rv__name_children(struct rv__compiler *c, const struct rv__draft_node *draft,
                       struct rv__node *node)
 {
@@ -131,7 +131,7 @@ int rv__name_children(struct rv__compiler *c, const struct rv__draft_node *draft
     for (uint32_t i = 0; i < node->body_count; i++, from = from->next) {
         struct rv__body *child = &node->bodies[i];
         struct rv__str given = from->alias, implied = RV__STR("child");
-        bool stage = node->kind == NODE_STAGE; /* the name is the state's, not its agent's */
+        bool stage = node->kind == NODE_STAGE; /* the state is named, not its agent */
         const struct rv__draft_node *only = from->bare && !stage ? from->first : NULL;
         if (rv__str_none(given) && only != NULL) {
             given = only->alias;

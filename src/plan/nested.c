@@ -1,4 +1,4 @@
-/* nested.c: workflows: the outermost and those in it, found, checked against themselves, versioned. */
+/* nested.c: compiles the outermost workflow and nested ones: finds them, refuses cycles, makes versions. */
 #include "plan/compile.h"
 
 #include <assert.h>
@@ -8,7 +8,7 @@
 #include "base/hash.h"
 #include "plan/write.h"
 
-/* "a -> b -> a", the middle left out where it is long. */
+/* Reports "a -> b -> a", without the middle of a long cycle. */
 static void refuse_cycle(struct rv__compiler *c, struct rv__place place, struct rv__str name,
                          const struct rv__frame *within)
 {
@@ -19,7 +19,7 @@ static void refuse_cycle(struct rv__compiler *c, struct rv__place place, struct 
     struct rv__str at = { text, 0 };
 
     for (const struct rv__frame *frame = within;; frame = frame->up) {
-        assert(frame != NULL && count < RV__PLAN_MAX_DEPTH); /* each is a level deeper */
+        assert(frame != NULL && count < RV__PLAN_MAX_DEPTH); /* each frame is one level deeper */
         chain[count++] = frame->workflow;
         if (rv__str_eq(frame->workflow->name, name))
             break;
@@ -38,7 +38,7 @@ static void refuse_cycle(struct rv__compiler *c, struct rv__place place, struct 
                         rv__show(name).text);
 }
 
-/* Which workflow it is. NULL with RV_OK: it was refused. */
+/* Find the workflow that the node names. NULL with RV_OK: it was refused. */
 static int find_workflow(struct rv__compiler *c, const struct rv__draft_node *draft,
                          struct rv__place place, const struct rv__frame *within,
                          const struct rv__draft_workflow **ret)
@@ -83,7 +83,7 @@ static int find_workflow(struct rv__compiler *c, const struct rv__draft_node *dr
     return RV_OK;
 }
 
-/* The definition's text, in c->text. What fits neither as a whole nor in parts is too big. */
+/* Write the definition into c->text; reports one that is too large. */
 int rv__compiler_write(struct rv__compiler *c, const struct rv__body *body, bool shallow)
 {
     rv__buf_reset(&c->text);
@@ -94,7 +94,7 @@ int rv__compiler_write(struct rv__compiler *c, const struct rv__body *body, bool
     return rv__buf_err(&c->text, c->err);
 }
 
-/* The hash of the definition; those nested in it have theirs already. */
+/* The version is the hash of the definition; workflows nested in it have theirs already. */
 static int make_version(struct rv__compiler *c, const struct rv__body *body, struct rv__str *ret)
 {
     char hex[RV__SHA256_HEX];
@@ -107,7 +107,7 @@ static int make_version(struct rv__compiler *c, const struct rv__body *body, str
     return RV_OK;
 }
 
-/* A secret is a variable of the environment, and called as one. */
+/* A secret is an environment variable: is this a valid name for one? */
 static bool is_variable(struct rv__str name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -145,7 +145,7 @@ static int build_secrets(struct rv__compiler *c, const struct rv__draft_workflow
     return RV_OK;
 }
 
-/* All that is the same for the outermost workflow and a nested one. */
+/* Build a workflow, the outermost or a nested one. */
 int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *draft,
                        const struct rv__expr *input, struct rv__body *body, unsigned depth,
                        const struct rv__frame *up)
@@ -156,6 +156,7 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
         return rv__nomem(c->err);
     body->wrap = wrap;
     wrap->hosted = draft->hosted;
+    wrap->budget = draft->budget;
     rv__compiler_tell(c, &draft->complaints, RV__IN(body, NULL));
 
     int rc = rv__compiler_text(c, draft->name, &wrap->name);
@@ -201,7 +202,7 @@ int rv__build_workflow(struct rv__compiler *c, const struct rv__draft_workflow *
                                &wrap->finally);
     if (rc < 0)
         return rc;
-    if (c->found > 0) /* nobody will see it */
+    if (c->found > 0) /* there were errors: no plan needs a version */
         return RV_OK;
     return make_version(c, body, &wrap->version);
 }

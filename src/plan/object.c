@@ -1,7 +1,7 @@
-/* object.c: one pass over the text.
+/* object.c: reads a JSON text in one pass.
  *
- * It never looks at a byte twice, which a walk by rv__json_next() would, once for each level around
- * it: a large value that is nested deeply would be read a hundred times. */
+ * No byte is read twice. rv__json_next() would read a value again for each level around it: a large value
+ * that is nested deeply a hundred times. */
 #include "plan/object.h"
 
 #include "base/json.h"
@@ -15,7 +15,7 @@ static const struct {
 #undef X
 };
 
-enum { MAX_UNKNOWN = 20 }; /* unknown keys of one object that are told; the rest is like them */
+enum { MAX_UNKNOWN = 20 }; /* unknown keys of one object that are reported */
 
 struct reader {
     struct rv__arena *arena;
@@ -54,8 +54,8 @@ static enum rv__key find_key(struct rv__str name)
     return (enum rv__key)key;
 }
 
-/* The member to fill for a key; NULL: none is wanted, the value is skipped; or no memory. The last
- * one of a name counts, so an earlier one is used again. */
+/* The member to fill for a key; NULL: the value is skipped, or there is no memory. Of equal keys the last one
+ * counts, so an earlier member is used again. */
 static int find_member(struct reader *r, struct rv__object *object, struct rv__str name,
                        struct rv__member **ret)
 {
@@ -103,7 +103,7 @@ static int read_nodes(struct reader *r, struct rv__object **first)
     return RV_OK;
 }
 
-/* The value at the cursor, which moves behind it. What is no object becomes one without members. */
+/* Read the value at the cursor, and move after it. A value that is no object becomes one without members. */
 static int read_object(struct reader *r, struct rv__object **ret)
 {
     struct rv__object *object = rv__arena_zalloc(r->arena, 1, sizeof *object);

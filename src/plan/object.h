@@ -92,7 +92,7 @@ enum rv__sort {
     X(MANIFEST_VERSION, "manifestVersion", SORT_WORKFLOW | SORT_DOCUMENT) \
     X(LISTENERS, "listeners", SORT_WORKFLOW | SORT_DOCUMENT) \
     X(MAX_TURNS, "maxTurns", SORT_CHAT) \
-    X(BUDGET, "budget", SORT_CHAT) \
+    X(BUDGET, "budget", SORT_CHAT | SORT_WORKFLOW | SORT_DOCUMENT) \
     X(TOOLS, "tools", SORT_CHAT | HOLDS_NODES)
 /* clang-format on */
 

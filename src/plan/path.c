@@ -1,6 +1,6 @@
-/* path.c: where a node is, in words.
+/* path.c: writes the path of a node or body.
  *
- * The two functions call each other up the tree, which is at most RV__PLAN_MAX_DEPTH high. */
+ * The two functions call each other up the tree, at most RV__PLAN_MAX_DEPTH times. */
 #include "plan/kinds.h"
 
 void rv__body_path(const struct rv__body *body, const int64_t *vector, struct rv__buf *buf)
@@ -55,7 +55,7 @@ void rv__node_path(const struct rv__node *node, const int64_t *vector, struct rv
         rv__buf_str(buf, node->alias);
     } else if (body->owner == NULL) {
         rv__buf_str(buf, node->alias);
-    } else if (!body->bare) { /* a bare child's path is its body's: the same alias */
+    } else if (!body->bare) { /* a bare child has the path of its body */
         rv__buf_text(buf, ":node");
         rv__buf_int(buf, node->index);
         rv__buf_char(buf, ':');

@@ -15,7 +15,8 @@
  *
  * A body may be a workflow's ("wrapped"): its nodes see the input of that workflow and not the
  * parent's. A node of kind workflow has such a body; the `run` of a forEach, the `body` of a loop and
- * a child of a concurrent may be one directly, and then its nodes are the body's nodes.
+ * a child of a concurrent may be one directly, and then its nodes are the body's nodes. A workflow with
+ * `when` or `description` that is a child of a concurrent is a node, the only one of a bare body.
  *
  * Handlers (onError of a step or a workflow, finally of a workflow) are nodes too, with an id of their own
  * and in no body: a step, or a sequence, which has one body. */
@@ -165,7 +166,17 @@ struct rv__listener {
     struct rv__str webhook; /* or none */
 };
 
-/* A workflow inside a plan. The outermost has one too. */
+/* What chats may use together. 0 = no limit. */
+struct rv__budget {
+    int64_t tokens;
+    int64_t cost; /* in 1 / RV__COST_UNIT of the unit that prices are in */
+};
+#define RV__COST_UNIT INT64_C(1000000000)
+/* From a JSON number, rounded; false: it is none, or too large. And as a JSON number, without needless zeros. */
+bool rv__cost_read(struct rv__str json, int64_t *ret);
+void rv__cost_write(int64_t cost, struct rv__buf *out);
+
+/* A workflow inside a plan; the outermost one, too. */
 struct rv__wrap {
     struct rv__str name;
     struct rv__str version;     /* its own hash, hex: what it would have as a plan by itself */
@@ -182,6 +193,7 @@ struct rv__wrap {
     struct rv__str manifest_version; /* what its author calls this version; none = not set */
     struct rv__listener *listeners;
     uint32_t listener_count;
+    struct rv__budget budget;  /* of all chats in one execution of it */
     struct rv__expr input;     /* EXPR_NONE: the parent's input */
     struct rv__node *on_error; /* its handler, or NULL */
     struct rv__node *finally;  /* runs at its end, whatever the outcome; or NULL */
@@ -193,7 +205,7 @@ struct rv__body {
     uint32_t count;
     struct rv__node *owner; /* the supervisor; NULL for the outermost body */
     uint32_t index;         /* among its owner's bodies */
-    bool bare;              /* a concurrent child that is a single step: its own path and result */
+    bool bare;              /* a concurrent child that is a single node: its own path and result */
     const struct rv__wrap *wrap; /* not NULL: a workflow's body */
     struct rv__node **by_alias;  /* the nodes sorted by alias, for rv__body_find() */
 };
@@ -341,7 +353,7 @@ struct rv__node {
         struct {
             struct rv__step_config config; /* of a conversation as a whole, each an attempt */
             int64_t max_turns;             /* of one conversation */
-            int64_t budget_tokens;         /* of all of them together; 0 = no bound */
+            struct rv__budget budget;      /* of all of them together */
             bool says_access;              /* else it has that of its state, or none */
             enum rv__access access;        /* what its tools may read */
         } chat;                            /* bodies: [0] a turn, the others its tools */
@@ -452,10 +464,15 @@ static inline bool rv__node_has_schema(const struct rv__node *node)
 
 /* The workflow that the node was written in: the innermost around it. */
 const struct rv__wrap *rv__node_wrap(const struct rv__node *node);
+/* Is it in a chat or a workflow whose budget has a cost? Then each of its requests must have a price. */
+bool rv__node_bounds_cost(const struct rv__node *node);
 /* What makes the input of a body of `node`; body NULL: of the step that `node` is. NULL: nothing does. */
 const struct rv__expr *rv__input_expr(const struct rv__node *node, const struct rv__body *body);
 
-/* Does the workflow declare this secret? */
+/* Whether a workflow of the plan has listeners; `nested`: one other than the outermost. */
+bool rv__plan_listens(const struct rv__plan *plan, bool nested);
+
+/* Whether the workflow declares this secret. */
 bool rv__wrap_has_secret(const struct rv__wrap *wrap, struct rv__str name);
 
 /* Does the workflow declare that it reads a node with that alias of the workflow that nests it? */
@@ -505,7 +522,8 @@ void rv__draft_schema(struct rv__draft *draft, const char *json);
 void rv__draft_secrets(struct rv__draft *draft, const char *const *names); /* ends in NULL */
 void rv__draft_needs(struct rv__draft *draft, const char *const *aliases); /* NULL-terminated */
 void rv__draft_parameters(struct rv__draft *draft, const char *json);      /* NULL: none */
-void rv__draft_listeners(struct rv__draft *draft, const char *json);       /* a list; NULL: none */
+void rv__draft_budget(struct rv__draft *draft, struct rv__budget budget);
+void rv__draft_listeners(struct rv__draft *draft, const char *json); /* a list; NULL: none */
 struct rv__str rv__draft_name(const struct rv__draft *draft); /* as it was given, good or not */
 struct rv__draft_body *rv__draft_root(struct rv__draft *draft);
 
@@ -566,7 +584,8 @@ struct rv__draft_body *rv__draft_state(struct rv__draft_node *stage, const char 
 /* A chat: `with_json` is what each request is made of; a zero in `chat` (or NULL) is not set. Its tools, in
  * order: where the step or workflow of each goes, whose alias is the tool's name. */
 struct rv__chat_opts {
-    int64_t max_turns, budget_tokens;
+    int64_t max_turns;
+    struct rv__budget budget;
     bool says_access;
     enum rv__access access; /* if it says so */
 };

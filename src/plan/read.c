@@ -1,6 +1,6 @@
-/* read.c: a draft from the objects of a JSON text (object.h).
+/* read.c: makes a draft from the objects of a JSON text (object.h).
  *
- * Recurses with the objects, which are at most RV__PLAN_JSON_DEPTH deep. */
+ * Recursive; objects have at most RV__PLAN_JSON_DEPTH levels. */
 #include "plan/subject.h"
 
 #include <limits.h>
@@ -16,7 +16,7 @@ _Static_assert(RV__PLAN_JSON_DEPTH <= RV__JSON_MAX_DEPTH, "or rv__json_check() c
 _Static_assert(RV__PLAN_MAX_DEPTH * 4 + RV__PLAN_VALUE_DEPTH + 4 <= RV__PLAN_JSON_DEPTH,
                "or a plan that was compiled could not be read again");
 
-#define MOST_EXACT 9007199254740992.0 /* 2^53: up to here a double knows whole numbers */
+#define MOST_EXACT 9007199254740992.0 /* 2^53: up to here a double holds integers exactly */
 
 struct rv__subject rv__subject_of(struct rv__draft_node *node, const struct rv__object *object)
 {
@@ -110,7 +110,7 @@ int rv__subject_word(const struct rv__subject *s, enum rv__key key, const char *
         if (rv__json_string_is(member->value, rv__str(words[i])))
             return (int)i;
 
-    struct rv__str word = { NULL, 0 }; /* stays none where it is no text */
+    struct rv__str word = { NULL, 0 }; /* stays none if the value is no text */
     if (rv__json_string(member->value, &s->draft->arena, &word) == RV_ENOMEM)
         (void)rv__nomem(&s->draft->failure);
     const char *meant = rv__suggest(word, words, count);
@@ -204,7 +204,7 @@ static void fill_needs(struct rv__draft_node *node, const struct rv__subject *s)
     rv__subject_names(s, KEY_NEEDS, &node->needs, &node->needs_count);
 }
 
-/* What steps are configured with. Of any node: what has no place there is told at compile. */
+/* Read the configuration of a step. Read for every kind: the compiler refuses what does not belong there. */
 static void fill_config(struct rv__draft_node *node, const struct rv__subject *s)
 {
     static const char *const on_timeouts[] = { "stop", "retry" };
@@ -283,7 +283,7 @@ static void list_words(const char *const *words, size_t count, char *list, size_
 
 void rv__draft_node_read(struct rv__draft_body *in, const struct rv__object *object)
 {
-    enum { TYPES = NODE_SEQUENCE }; /* it has none, and is the last */
+    enum { TYPES = NODE_SEQUENCE }; /* a sequence has no type in JSON, and is the last kind */
     const char *words[TYPES];
     char list[128];
     for (int kind = 0; kind < TYPES; kind++)
@@ -308,7 +308,7 @@ void rv__draft_node_read(struct rv__draft_body *in, const struct rv__object *obj
     node->when = rv__subject_expr(&s, KEY_WHEN);
     node->description = rv__subject_expr(&s, KEY_DESCRIPTION);
     fill_config(node, &s);
-    if (node->kind != NODE_WORKFLOW) /* there it may be that of the workflow */
+    if (node->kind != NODE_WORKFLOW) /* there it may belong to the workflow itself */
         node->on_error = rv__subject_handler(&s, KEY_ON_ERROR, node->depth);
     rv__kind_of(node->kind)->read(node, &s);
 }
@@ -324,6 +324,7 @@ static void fill_document(struct rv__draft *draft, const struct rv__object *obje
     rv__subject_names(&s, KEY_NEEDS, &workflow->needs, &workflow->needs_count);
     rv__subject_names(&s, KEY_SECRETS, &workflow->secrets, &workflow->secrets_count);
     rv__draft_manifest_read(workflow, &s);
+    (void)rv__subject_budget(&s, &workflow->budget);
     workflow->hosted = rv__subject_bool(&s, KEY_HOSTED);
     workflow->on_error = rv__subject_handler(&s, KEY_ON_ERROR, workflow->body.depth);
     workflow->finally = rv__subject_handler(&s, KEY_FINALLY, workflow->body.depth);
@@ -385,7 +386,8 @@ int rv__draft_add_json(struct rv__draft_body *in, struct rv__str json, rv_error 
         return rc;
     if (*text.at != '{')
         return rv__fail(err, RV_EINVAL, "a node must be an object, with its 'type'");
-    text = rv__draft_text(in->draft, text); /* its texts are slices; what fails is the draft's */
+    text = rv__draft_text(in->draft,
+                          text); /* its texts are slices; a failure is remembered by the draft */
     if (rv__str_none(text))
         return RV_OK;
     rv__arena_init(&arena, SIZE_MAX); /* as in rv__draft_read() */

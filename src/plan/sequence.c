@@ -1,5 +1,4 @@
-/* sequence.c: a handler that is a list of nodes. It has no members of its own: in JSON it is the array of its
- * nodes. */
+/* sequence.c: a handler that is a list of nodes. In JSON it is the array of these. */
 #include "plan/kinds.h"
 
 static int build_sequence(struct rv__compiler *c, const struct rv__draft_node *draft,

@@ -1,8 +1,8 @@
 /* stage.c: a stage in a plan: states that run by dependency and priority, each with one agent.
  *
- * All that SPEC §8 lets one know of a schedule beforehand is judged here. Beyond its list one rule follows
- * from the others: a state waits for its dependencies, and, after a failure, for the target of its
- * redirect; no chain of these waits may lead back to where it began, or it would never end. */
+ * Everything about a schedule that can be checked before a run (SPEC §8) is checked here. One more rule
+ * follows from those: a state waits for its dependencies and, after a failure, for the target of its
+ * redirect. A cycle of such waits would never end, so it is refused. */
 #include "plan/kinds.h"
 
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static const struct rv__node *chat_of_body(const struct rv__body *body)
     return body->owner != NULL && body->owner->kind == NODE_CHAT ? body->owner : NULL;
 }
 
-/* Of a chat by itself: that of its state is not looked at. One that is no state's agent depends on nothing, so
- * `explicit` is no more than `logs`. */
+/* The access of a chat itself, whatever its state says. A chat that is no state's agent has no dependencies, so
+ * for it `explicit` is the same as `logs`. */
 static enum rv__access chat_access(const struct rv__node *chat)
 {
     bool agent = rv__node_state(chat) != NULL;
@@ -72,7 +72,7 @@ enum rv__access rv__node_access(const struct rv__node *node, bool *scoped)
         if (state == NULL && chat == NULL)
             continue;
         enum rv__access of = state != NULL ? state->access : chat_access(chat);
-        /* What a state outside was given is not for those further in. */
+        /* The inputs of an outer state are not visible further in. */
         if (state != NULL && within && of == ACCESS_EXPLICIT)
             of = ACCESS_LOGS;
         if (width[of] < width[access])
@@ -148,7 +148,7 @@ struct rv__draft_node *rv__draft_stage(struct rv__draft_body *in, int64_t concur
     return node;
 }
 
-/* One more state; its body may be the dummy, and then it has none. */
+/* Add a state. After a failure its body is the dummy, and there is no state. */
 static struct rv__draft_body *add_state(struct rv__draft_node *stage)
 {
     struct rv__draft_body *body = rv__draft_body(stage, stage->body_count, NULL, true);
@@ -253,10 +253,10 @@ static int by_alias(const void *a, const void *b, void *arg)
     return order != 0 ? order : (x > y) - (x < y);
 }
 
-/* The name of a state that was meant, for a sentence; NULL: none is near. */
+/* A state with a similar name, for a suggestion; NULL: none. */
 static const char *meant_state(const struct rv__node *stage, struct rv__str said)
 {
-    enum { MOST = 1000 }; /* more are not looked at */
+    enum { MOST = 1000 }; /* further ones are not compared */
     const char *names[MOST];
     size_t count = 0;
     for (uint32_t i = 0; i < stage->body_count && count < MOST; i++)
@@ -445,7 +445,7 @@ static int take_state(struct rv__compiler *c, const struct rv__draft_body *draft
 
 /* -------------------------------------------------------------------------------- rules --- */
 
-/* Critical and final states have their priority to themselves. */
+/* No other state may have the priority of a critical or final state. */
 static void check_priorities(struct rv__compiler *c, const struct rv__node *node)
 {
     uint32_t first[RV__PRIORITY_MAX + 1], many[RV__PRIORITY_MAX + 1] = { 0 };
@@ -457,7 +457,7 @@ static void check_priorities(struct rv__compiler *c, const struct rv__node *node
         if ((!state->critical && !state->final) || many[state->priority] == 1)
             continue;
         uint32_t other = first[state->priority];
-        for (uint32_t k = i + 1; other == i; k++) /* there is one behind it */
+        for (uint32_t k = i + 1; other == i; k++) /* one of them follows */
             if (node->stage.states[k].priority == state->priority)
                 other = k;
         rv__compiler_refuse(
@@ -480,7 +480,7 @@ static void check_priorities(struct rv__compiler *c, const struct rv__node *node
     }
 }
 
-/* For each state, who of its stage depends on it. */
+/* For each state, list the states of its stage that depend on it. */
 static int link_dependents(struct rv__compiler *c, struct rv__node *node)
 {
     struct rv__state *states = node->stage.states;
@@ -509,8 +509,8 @@ static int link_dependents(struct rv__compiler *c, struct rv__node *node)
     return RV_OK;
 }
 
-/* The n-th state that this one may wait for; RV__NO_STATE: none of that number, or of another stage.
- * *more: there may be more. */
+/* The n-th state that this one may wait for; RV__NO_STATE: there is none, or it is in another stage.
+ * *more: there may be further ones. */
 static uint32_t waits_for(const struct rv__state *state, uint32_t n, bool *more)
 {
     *more = n < state->depends_count;
@@ -519,8 +519,8 @@ static uint32_t waits_for(const struct rv__state *state, uint32_t n, bool *more)
     return state->depends[n].stage == NULL ? state->depends[n].state : RV__NO_STATE;
 }
 
-/* Does a chain of waits lead back to where it began? Each state is entered once. Dependencies alone
- * cannot, for they go to higher priorities: a redirect is in it. */
+/* Refuse cycles of waits. Each state is entered once. Dependencies go to higher priorities, so every cycle
+ * contains a redirect. */
 static int check_cycles(struct rv__compiler *c, const struct rv__node *node)
 {
     enum { FRESH, OPEN, CLOSED };
@@ -567,7 +567,7 @@ static int check_cycles(struct rv__compiler *c, const struct rv__node *node)
 
 /* -------------------------------------------------------------------------------- build --- */
 
-/* The agent: one step or workflow. How often and how long it is tried, its state says. */
+/* The agent is one step or workflow. Attempts and time-out are configured by its state. */
 static int build_agent(struct rv__compiler *c, const struct rv__draft_body *draft,
                        struct rv__body *body, unsigned depth, const struct rv__frame *within)
 {
@@ -587,7 +587,7 @@ static int build_agent(struct rv__compiler *c, const struct rv__draft_body *draf
     }
     if (agent->when.kind != EXPR_NONE)
         rv__compiler_refuse(c, place, "an agent takes no 'when'");
-    unsigned own = GIVEN_NEEDS | GIVEN_MAX_TURNS | GIVEN_BUDGET | GIVEN_ACCESS;
+    unsigned own = GIVEN_NEEDS | GIVEN_MAX_TURNS | GIVEN_ACCESS;
     if (agent->kind != NODE_WORKFLOW && (agent->given & ~own) != 0)
         rv__compiler_refuse(c, place,
                             "an agent has no time-out, attempts or back-off of its own: 'maxRetry' "

@@ -1,4 +1,4 @@
-/* step.c: a step in a plan: the one kind without bodies. What it may say is judged in check.c. */
+/* step.c: a step in a plan: the only kind without bodies. Its rules are in check.c. */
 #include "plan/kinds.h"
 
 #include "base/json.h"
@@ -63,7 +63,7 @@ static void write_step(struct rv__writer *w, const struct rv__node *node)
     rv__write_text(w, "name", node->step.name);
     rv__write_raw(w, "with", node->step.with);
     rv__write_expr(w, "input", &node->step.input);
-    if (node->is_handler) /* has no config of its own */
+    if (node->is_handler) /* a handler has no configuration */
         return;
     rv__write_config(w, node, &node->step.config);
     rv__write_names(w, "needs", node->step.needs, node->step.needs_count);

@@ -34,6 +34,8 @@ int rv__subject_word(const struct rv__subject *s, enum rv__key key, const char *
                      size_t count, const char *list);
 /* Its `access`, an enum rv__access; -1: as above. */
 int rv__subject_access(const struct rv__subject *s);
+/* Its `budget`; false, and *ret is unchanged: absent, or wrong, which is a complaint. */
+bool rv__subject_budget(const struct rv__subject *s, struct rv__budget *ret);
 
 /* Read the texts of an array into *names; *names_count is 0 before. */
 void rv__subject_names(const struct rv__subject *s, enum rv__key key, struct rv__str **names,

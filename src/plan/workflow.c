@@ -25,12 +25,13 @@ static void read_workflow(struct rv__draft_node *node, const struct rv__subject 
 {
     node->name = rv__subject_text(s, KEY_NAME);
     node->workflow.input = rv__subject_expr(s, KEY_INPUT);
-    if (rv__subject_get(s, KEY_STEPS) == NULL) { /* by name: it has its own of these */
-        static const enum rv__key own[] = { KEY_INPUT_SCHEMA,    KEY_WORKFLOW_DESCRIPTION,
-                                            KEY_WORKFLOW_NEEDS,  KEY_SECRETS,
-                                            KEY_HOSTED,          KEY_FINALLY,
-                                            KEY_PARAMETERS,      KEY_LISTENERS,
-                                            KEY_MANIFEST_VERSION };
+    if (rv__subject_get(s, KEY_STEPS) ==
+        NULL) { /* named: the following keys are in its own definition */
+        static const enum rv__key own[] = { KEY_INPUT_SCHEMA,     KEY_WORKFLOW_DESCRIPTION,
+                                            KEY_WORKFLOW_NEEDS,   KEY_SECRETS,
+                                            KEY_HOSTED,           KEY_FINALLY,
+                                            KEY_PARAMETERS,       KEY_LISTENERS,
+                                            KEY_MANIFEST_VERSION, KEY_BUDGET };
         for (size_t i = 0; i < sizeof own / sizeof *own; i++)
             if (rv__subject_get(s, own[i]) != NULL)
                 rv__subject_complain(s, NULL, "'%s' is only for a workflow with its 'steps'",
@@ -47,6 +48,7 @@ static void read_workflow(struct rv__draft_node *node, const struct rv__subject 
     rv__subject_names(s, KEY_WORKFLOW_NEEDS, &workflow->needs, &workflow->needs_count);
     rv__subject_names(s, KEY_SECRETS, &workflow->secrets, &workflow->secrets_count);
     rv__draft_manifest_read(workflow, s);
+    (void)rv__subject_budget(s, &workflow->budget);
     workflow->hosted = rv__subject_bool(s, KEY_HOSTED);
     workflow->on_error = rv__subject_handler(s, KEY_ON_ERROR, workflow->body.depth);
     workflow->finally = rv__subject_handler(s, KEY_FINALLY, workflow->body.depth);
@@ -68,7 +70,7 @@ static void write_workflow(struct rv__writer *w, const struct rv__node *node)
 
 const struct rv__kind rv__kind_workflow = {
     .phrase = "a workflow",
-    .bodies = BODIES_ITSELF, /* that of the workflow it names: a draft gives it none */
+    .bodies = BODIES_ITSELF, /* the body of the workflow it names; a draft has none */
     .read = read_workflow,
     .build = build_workflow,
     .write = write_workflow,

@@ -1,9 +1,9 @@
-/* write.c: a plan as JSON text, the same text for the same plan.
+/* write.c: writes a plan as JSON: the same plan always gives the same text.
  *
- * This text is what versions are made of, and stays readable for ever. So: a new field is written
- * only where it is not the default, and at a fixed place; then old plans keep their text.
+ * A version is the hash of this text, and the text must stay readable for ever. So a new field is written only
+ * if it is not the default, and at a fixed place: then old plans keep their text.
  *
- * Recursion follows the plan, which is at most RV__PLAN_MAX_DEPTH deep. */
+ * Recursive; a plan has at most RV__PLAN_MAX_DEPTH levels. */
 #include "plan/write.h"
 
 #include "base/json.h"
@@ -14,7 +14,7 @@ void rv__write_key(struct rv__writer *w, const char *key)
     if (w->out->len > 0 && w->out->text[w->out->len - 1] != '{')
         rv__buf_char(w->out, ',');
     rv__buf_char(w->out, '"');
-    rv__buf_text(w->out, key); /* ours, and plain */
+    rv__buf_text(w->out, key); /* a key of ours needs no escapes */
     rv__buf_text(w->out, "\":");
 }
 
@@ -68,7 +68,7 @@ void rv__write_nodes(struct rv__writer *w, const char *key, const struct rv__bod
     rv__buf_char(w->out, ']');
 }
 
-/* Under its own name: onError, finally. */
+/* Write a handler under its key, onError or finally. */
 static void write_handler(struct rv__writer *w, const struct rv__node *handler)
 {
     if (handler == NULL)
@@ -81,7 +81,7 @@ static void write_handler(struct rv__writer *w, const struct rv__node *handler)
     rv__write_node(w, handler);
 }
 
-/* Where functions run is no part of what the workflow is: left out of what its version is made from. */
+/* Where functions run is not part of the version, so it is left out of the text that is hashed. */
 static void write_hosted(struct rv__writer *w, const struct rv__wrap *wrap)
 {
     if (!wrap->hosted || w->shallow)
@@ -116,6 +116,7 @@ void rv__write_nested(struct rv__writer *w, const struct rv__body *body)
     rv__write_names(w, "workflowNeeds", wrap->needs, wrap->needs_count);
     rv__write_names(w, "secrets", wrap->secrets, wrap->secrets_count);
     rv__write_manifest(w, wrap);
+    rv__write_budget(w, &wrap->budget);
     write_hosted(w, wrap);
     rv__write_nodes(w, "steps", body);
     write_handler(w, wrap->on_error);
@@ -155,6 +156,7 @@ static void write_definition(struct rv__writer *w, const struct rv__body *body)
     rv__write_names(w, "needs", body->wrap->needs, body->wrap->needs_count);
     rv__write_names(w, "secrets", body->wrap->secrets, body->wrap->secrets_count);
     rv__write_manifest(w, body->wrap);
+    rv__write_budget(w, &body->wrap->budget);
     write_hosted(w, body->wrap);
     rv__write_nodes(w, "steps", body);
     write_handler(w, body->wrap->on_error);

@@ -34,6 +34,8 @@ void rv__write_config(struct rv__writer *w, const struct rv__node *node,
                       const struct rv__step_config *config);
 void rv__write_node(struct rv__writer *w, const struct rv__node *node);
 
+void rv__write_budget(struct rv__writer *w, const struct rv__budget *budget); /* omitted if none */
+
 /* The members that only a manifest has. */
 void rv__write_manifest(struct rv__writer *w, const struct rv__wrap *wrap);
 

@@ -1,7 +1,8 @@
 /* attachments.c: rv_attachments: the attachments of the attempts of a run's states.
  *
- * Attempts that have ended have rows in the store (flow/attachment.c); the others are in the journal. The store has
- * no index by name: all rows of a run are read, one for each attempt. */
+ * Attempts that have ended have rows in the store (flow/attachment.c), numbered from 1 in the order in which they ended;
+ * the others are in the journal and follow them in a list. So a page of all of them is read by its numbers, however long
+ * the list is. The store has no index by name: for some of them (an id, a state, a status) all rows of the run are read. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,11 +19,13 @@ enum {
     LIMIT_MOST = 1000,
     LIMIT_RESULTS = 100,     /* the most with results: each may be long */
     DESCRIPTION_BYTES = 200, /* of a description, in a list */
+    FIRST_STEP = 64,         /* towards the last row, then twice as far each time */
 };
 
 struct found {
     rv_attachment it;
     int64_t number; /* of its actor: the order of starts */
+    int64_t ended;  /* of its row: the order of ends; INT64_MAX: it has not ended */
     int64_t stage;  /* number of its stage's actor */
     struct rv__str row;
 };
@@ -133,12 +136,13 @@ static int keep(struct gather *g, const struct found *found)
 static int take_row(void *arg, int64_t index, struct rv__str json)
 {
     struct gather *g = arg;
-    struct found f = { .number = index, .it = blank };
+    struct found f = { .ended = index, .it = blank };
     int64_t attempt;
     if (rv__json_check_stored(json, RV__JSON_MAX_DEPTH, &json, NULL) < 0 ||
         rv__json_type(json) != RV__JSON_OBJECT || !take_int(json, "attempt", &attempt) ||
         !take_int(json, "startedAt", &f.it.started_at) ||
-        !take_int(json, "completedAt", &f.it.completed_at) || !take_int(json, "o", &f.stage))
+        !take_int(json, "completedAt", &f.it.completed_at) || !take_int(json, "o", &f.stage) ||
+        !take_int(json, "a", &f.number))
         return bad_row(g);
     f.it.attempt = (int)attempt;
     const struct {
@@ -190,6 +194,7 @@ static int take_live(struct gather *g, const struct rv__trace *t, uint32_t i)
     bool runs = a->first != 0 && t->at[a->first].status != STATUS_PENDING;
     struct found f = {
         .number = (int64_t)a->actor,
+        .ended = INT64_MAX,
         .stage = (int64_t)t->at[a->parent].actor,
         .it = blank,
     };
@@ -239,10 +244,8 @@ static int by_stage(const void *a, const void *b)
 static int by_end(const void *a, const void *b)
 {
     const struct found *x = a, *y = b;
-    int64_t at = x->it.completed_at != 0 ? x->it.completed_at : INT64_MAX;
-    int64_t other = y->it.completed_at != 0 ? y->it.completed_at : INT64_MAX;
-    if (at != other)
-        return at < other ? -1 : 1;
+    if (x->ended != y->ended)
+        return x->ended < y->ended ? -1 : 1;
     return (x->number > y->number) - (x->number < y->number);
 }
 
@@ -354,13 +357,13 @@ static int fill(struct gather *g, const struct rv__plan *plan, struct rv__row_so
 }
 
 /* The list with its attachments and their texts behind it, in one allocation. */
-static int make_list(const struct gather *g, size_t from, size_t count, size_t total,
-                     rv_attachment_list **ret, rv_error *err)
+static int make_list(const struct gather *g, size_t total, rv_attachment_list **ret, rv_error *err)
 {
-    size_t items_at = sizeof(rv_attachment_list), put = items_at + count * sizeof(rv_attachment);
+    size_t count = g->count, items_at = sizeof(rv_attachment_list),
+           put = items_at + count * sizeof(rv_attachment);
     size_t size = put;
     for (size_t i = 0; i < count; i++) {
-        const rv_attachment *a = &g->at[from + i].it;
+        const rv_attachment *a = &g->at[i].it;
         const char *const texts[] = { a->id,     a->stage,       a->state,  a->agent, a->path,
                                       a->status, a->description, a->result, a->error };
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++)
@@ -373,7 +376,7 @@ static int make_list(const struct gather *g, size_t from, size_t count, size_t t
     rv_attachment *items = (rv_attachment *)(void *)(mem + items_at);
     for (size_t i = 0; i < count; i++) {
         rv_attachment *a = &items[i];
-        *a = g->at[from + i].it;
+        *a = g->at[i].it;
         const char **const texts[] = { &a->id,     &a->stage,       &a->state,  &a->agent, &a->path,
                                        &a->status, &a->description, &a->result, &a->error };
         for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
@@ -411,24 +414,156 @@ static int check_query(const char *run_id, const rv_attachment_query *q, void *r
     return RV_OK;
 }
 
-static int gather(struct gather *g, struct rv__reading *r, const char *run_id,
-                  struct rv__read_run *run)
+static int stop_at_first(void *arg, int64_t index, struct rv__str json)
+{
+    (void)json;
+    *(int64_t *)arg = index;
+    return RV_OK;
+}
+
+/* 1: there is a row with this number. */
+static int has_row(struct rv__store *store, struct rv__str id, int64_t number, rv_error *err)
+{
+    int64_t found = 0;
+    int rc = rv__store_results(store, id, rv__str(RV__ATTACHMENT_KEY), number, 1, stop_at_first,
+                               &found, err);
+    return rc < 0 ? rc : found >= number;
+}
+
+/* The number of the last row; at least *last. */
+static int find_last(struct rv__store *store, struct rv__str id, int64_t *last, rv_error *err)
+{
+    int64_t step = FIRST_STEP;
+    int there;
+    while ((there = has_row(store, id, *last + step, err)) == 1) {
+        *last += step;
+        step *= 2;
+    }
+    for (step /= 2; there >= 0 && step > 0; step /= 2) {
+        there = has_row(store, id, *last + step, err);
+        *last += there == 1 ? step : 0;
+    }
+    return there < 0 ? there : RV_OK;
+}
+
+static int read_rows(struct gather *g, struct rv__store *store, struct rv__str id, int64_t from,
+                     size_t count)
+{
+    return count == 0 ? RV_OK
+                      : rv__store_results(store, id, rv__str(RV__ATTACHMENT_KEY), from, count,
+                                          take_row, g, g->err);
+}
+
+/* What belongs to every list: attempts in flight, and stages that began anew. */
+static int gather_live(struct gather *g, struct rv__reading *r, const char *run_id,
+                       const struct rv__read_run *run)
 {
     const struct rv__trace *trace = NULL;
-    struct rv__str id = rv__str(run_id);
-    pthread_mutex_lock(&r->lock);
-    int rc = rv__read_run(&r->plans, r->store, id, run, g->err);
-    /* Attempts in flight first: one that ends meanwhile then also has a row, which is preferred. */
-    if (rc == RV_OK && !run->terminal)
-        rc = rv__reading_trace(r, run_id, &trace, g->err);
+    int rc = run->terminal ? RV_OK : rv__reading_trace(r, run_id, &trace, g->err);
     if (rc == RV_OK && trace != NULL)
         rc = take_all_live(g, trace);
     if (rc == RV_OK)
-        rc = rv__store_results(r->store, id, rv__str(RV__ANEW_KEY), INT64_MIN, SIZE_MAX, take_anew,
-                               g, g->err);
+        rc = rv__store_results(r->store, rv__str(run_id), rv__str(RV__ANEW_KEY), INT64_MIN,
+                               SIZE_MAX, take_anew, g, g->err);
+    return rc;
+}
+
+struct window {
+    size_t offset, limit; /* of the list */
+    size_t total;
+};
+
+/* All rows, those that were asked for, and of them the window. Attempts in flight first: one that ends meanwhile then
+ * also has a row, which is preferred. */
+static int gather_some(struct gather *g, struct rv__reading *r, const char *run_id,
+                       const struct rv__read_run *run, struct window *w)
+{
+    int rc = gather_live(g, r, run_id, run);
     if (rc == RV_OK)
-        rc = rv__store_results(r->store, id, rv__str(RV__ATTACHMENT_KEY), INT64_MIN, SIZE_MAX,
-                               take_row, g, g->err);
+        rc = read_rows(g, r->store, rv__str(run_id), 1, SIZE_MAX);
+    if (rc < 0)
+        return rc;
+    drop_duplicates(g);
+    mark_superseded(g);
+    choose(g);
+    w->total = g->count;
+    size_t from = w->offset < g->count ? w->offset : g->count;
+    g->count = g->count - from < w->limit ? g->count - from : w->limit;
+    if (g->count > 0)
+        memmove(g->at, g->at + from, g->count * sizeof *g->at);
+    return RV_OK;
+}
+
+/* Only attempts that have no row yet. */
+static void keep_live(struct gather *g)
+{
+    size_t kept = 0;
+    drop_duplicates(g);
+    for (size_t i = 0; i < g->count; i++)
+        if (g->at[i].row.len == 0)
+            g->at[kept++] = g->at[i];
+    g->count = kept;
+}
+
+/* The window of a list of all, or of the last ones; 1: it was read. 0: some of its rows do not count. */
+static int gather_page(struct gather *g, struct rv__reading *r, const char *run_id,
+                       const struct rv__read_run *run, struct window *w)
+{
+    struct rv__str id = rv__str(run_id);
+    int64_t before = 0, last;
+    int rc = find_last(r->store, id, &before, g->err);
+    if (rc == RV_OK)
+        rc = gather_live(g, r, run_id, run);
+    last = before;
+    if (rc == RV_OK)
+        rc = find_last(r->store, id, &last, g->err);
+    if (rc == RV_OK) /* those that ended meanwhile */
+        rc = read_rows(g, r->store, id, before + 1, (size_t)(last - before));
+    if (rc < 0)
+        return rc;
+    keep_live(g);
+    if (g->query->last > 0 && g->anew_count > 0) {
+        g->count = g->anew_count = 0;
+        return 0;
+    }
+    int64_t first = g->query->last > 0 && (uint64_t)last > g->query->last
+                        ? last - (int64_t)g->query->last
+                        : 0;
+    size_t live = g->count, rows = (size_t)(last - first);
+    w->total = rows + live;
+    size_t from = w->offset < w->total ? w->offset : w->total;
+    size_t count = w->total - from < w->limit ? w->total - from : w->limit;
+    size_t of_rows = from >= rows ? 0 : rows - from < count ? rows - from : count;
+    rc = read_rows(g, r->store, id, first + (int64_t)from + 1, of_rows);
+    if (rc < 0)
+        return rc;
+    if (g->count > 0)
+        qsort(g->at, g->count, sizeof *g->at, by_end);
+    size_t skip = from > rows ? from - rows : 0; /* of those in flight */
+    if (skip + count > g->count) {               /* the run was deleted meanwhile */
+        skip = skip < g->count ? skip : g->count;
+        count = g->count - skip;
+    }
+    g->count = count;
+    if (skip > 0 && count > 0)
+        memmove(g->at, g->at + skip, count * sizeof *g->at);
+    mark_superseded(g);
+    return 1;
+}
+
+static int gather(struct gather *g, struct rv__reading *r, const char *run_id,
+                  struct rv__read_run *run, struct window *w)
+{
+    const rv_attachment_query *q = g->query;
+    bool all = q->id == NULL && q->stage == NULL && q->state == NULL && q->status == NULL &&
+               !q->incomplete && !q->latest && q->older_than_ms <= 0;
+    pthread_mutex_lock(&r->lock);
+    int rc = rv__read_run(&r->plans, r->store, rv__str(run_id), run, g->err);
+    int read = rc == RV_OK && all ? gather_page(g, r, run_id, run, w) : 0;
+    if (read < 0)
+        rc = read;
+    if (rc == RV_OK && read == 0)
+        rc = gather_some(g, r, run_id, run, w);
     pthread_mutex_unlock(&r->lock);
     return rc;
 }
@@ -444,23 +579,19 @@ int rv__attachments(struct rv__reading *r, const char *run_id, const rv_attachme
     int rc = check_query(run_id, &known, ret, err);
     if (rc < 0)
         return rc;
+    size_t most = known.results ? LIMIT_RESULTS : LIMIT_MOST;
     struct gather g = { .query = &known, .now_ms = now_ms, .err = err };
+    struct window w = { .offset = known.offset,
+                        .limit = known.limit == 0     ? LIMIT_DEFAULT
+                                 : known.limit < most ? known.limit
+                                                      : most };
     rv__arena_init(&g.arena, SIZE_MAX); /* bounded by what the run has */
     rv__arena_init(&g.row, SIZE_MAX);   /* the same */
-    rc = gather(&g, r, run_id, &run);
-    if (rc == RV_OK) {
-        drop_duplicates(&g);
-        mark_superseded(&g);
-        choose(&g);
-        size_t most = known.results ? LIMIT_RESULTS : LIMIT_MOST;
-        size_t limit = known.limit == 0 ? LIMIT_DEFAULT : known.limit < most ? known.limit : most;
-        size_t from = known.offset < g.count ? known.offset : g.count;
-        size_t count = g.count - from < limit ? g.count - from : limit;
-        for (size_t i = 0; rc == RV_OK && i < count; i++)
-            rc = fill(&g, run.plan->plan, rows, &g.at[from + i]);
-        if (rc == RV_OK)
-            rc = make_list(&g, from, count, g.count, ret, err);
-    }
+    rc = gather(&g, r, run_id, &run, &w);
+    for (size_t i = 0; rc == RV_OK && i < g.count; i++)
+        rc = fill(&g, run.plan->plan, rows, &g.at[i]);
+    if (rc == RV_OK)
+        rc = make_list(&g, w.total, ret, err);
     rv__plan_cache_put(&r->plans, run.plan);
     rv__arena_done(&g.arena);
     rv__arena_done(&g.row);

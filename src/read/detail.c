@@ -71,8 +71,20 @@ static bool make_room(struct rv__detail *detail)
     return true;
 }
 
+/* The running attempt, or NULL. */
+static struct rv__attempt *running(struct rv__detail *detail)
+{
+    struct rv__attempt *last = detail->count > 0 ? &detail->attempts[detail->count - 1] : NULL;
+    return last != NULL && last->it.completed_at == 0 ? last : NULL;
+}
+
 void rv__detail_began(struct rv__detail *detail, const struct rv__read_fact *fact, int64_t queue_ms)
 {
+    struct rv__attempt *noted = running(detail);
+    if (noted != NULL && noted->it.attempt == fact->attempt) { /* it goes on after its note */
+        noted->given = 0;                                      /* and says anew what it was given */
+        return;
+    }
     if (!make_room(detail))
         return;
     detail->attempts[detail->count++] = (struct rv__attempt){
@@ -86,13 +98,6 @@ void rv__detail_began(struct rv__detail *detail, const struct rv__read_fact *fac
         snprintf(detail->attempts[detail->count - 1].it.module, RV_MODULE_SIZE, "%016llx",
                  (unsigned long long)fact->module);
     detail->queue_ms = queue_ms;
-}
-
-/* The running attempt, or NULL. */
-static struct rv__attempt *running(struct rv__detail *detail)
-{
-    struct rv__attempt *last = detail->count > 0 ? &detail->attempts[detail->count - 1] : NULL;
-    return last != NULL && last->it.completed_at == 0 ? last : NULL;
 }
 
 /* Merge two JSON objects. The first is copied; its old text is removed if it is the last one. */

@@ -208,6 +208,7 @@ static const char *kind_of(const struct rv__events *e, const struct rv__read_fac
     case FACT_BODY_STARTED:
     case FACT_BODY_ENDED:
     case FACT_STEP_PARKED:
+    case FACT_STEP_NOTED:
     case FACT_STEP_LOST:
     case FACT_STEP_GIVEN:
     case FACT_TIMER_FIRED:
@@ -248,6 +249,15 @@ static void put_stage(struct rv__events *e, const struct rv__read_fact *fact)
         put_text(e, "state", node->bodies[state].alias);
 }
 
+/* Whether a state has failed for good with attempts left: a final state had completed, so it is not tried again. */
+static bool had_attempts_left(const struct rv__events *e, const struct rv__read_fact *fact)
+{
+    const struct rv__node *node = e->plan->nodes[fact->node];
+    return fact->next == NEXT_ERRORED && node->kind == NODE_STAGE && fact->index >= 0 &&
+           fact->index < node->body_count &&
+           fact->attempt <= node->stage.states[fact->index].max_retry;
+}
+
 static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
 {
     const char *status = run_status(fact);
@@ -280,6 +290,8 @@ static void put_fields(struct rv__events *e, const struct rv__read_fact *fact)
         rv__buf_text(&e->texts,
                      fact->status == STATUS_FAILED ? ",\"succeed\":false" : ",\"succeed\":true");
         put_text(e, "next", rv__str(rv__next_name((enum rv__next)fact->next)));
+        if (had_attempts_left(e, fact))
+            rv__buf_text(&e->texts, ",\"drained\":true");
         if (fact->to > 0 && fact->to <= e->plan->nodes[fact->node]->body_count)
             put_text(e, "to", e->plan->nodes[fact->node]->bodies[fact->to - 1].alias);
         put_value(e, "error", fact->error);

@@ -524,10 +524,21 @@ static bool is_suspended(const struct rv__trace *t, uint32_t at)
     return false;
 }
 
+/* A stage or a state that was not reached, of a run that starts no more nodes: it is never run. */
+static bool is_never_run(const struct rv__trace *t, const struct spot *spot)
+{
+    const struct rv__node *node = spot->node != NULL ? spot->node : spot->body->owner;
+    const struct rv__node *stage = node;
+    if (stage != NULL && rv__node_bodies(stage) != BODIES_RETRIED)
+        stage = node->body != NULL ? node->body->owner : NULL;
+    return stage != NULL && rv__node_bodies(stage) == BODIES_RETRIED &&
+           (t->failed || t->at[1].completed_ms != 0);
+}
+
 static const char *status_of(const struct rv__trace *t, const struct spot *spot)
 {
     if (spot->at == 0)
-        return spot->skipped ? "skipped" : "pending";
+        return spot->skipped || is_never_run(t, spot) ? "skipped" : "pending";
     if (is_suspended(t, spot->at))
         return "suspended"; /* the actor itself is only queued again */
     switch (then_of(t, spot->at)) {

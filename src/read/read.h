@@ -324,8 +324,7 @@ struct rv__why_about {
 struct rv__why;
 int rv__why_new(struct rv__why **ret, rv_error *err);
 void rv__why_free(struct rv__why *why); /* NULL is allowed */
-void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension,
-                 struct rv__str failed_path);
+void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str failed_path);
 void rv__why_add(struct rv__why *why, const struct rv__wait *wait,
                  const struct rv__why_about *about);
 int rv__why_err(const struct rv__why *why, rv_error *err); /* RV_ENOMEM */

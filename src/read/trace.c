@@ -754,6 +754,12 @@ static void fold_actor(struct rv__trace *t, uint32_t i, const struct rv__read_fa
         if (detail != NULL)
             rv__detail_parked(detail, fact);
         break;
+    case FACT_STEP_NOTED: /* the next attempt continues this one */
+        a->ready_ms = fact->at_ms;
+        a->due_ms = fact->due_ms;
+        if (detail != NULL)
+            rv__detail_parked(detail, fact);
+        break;
     case FACT_STEP_LOST:
         if (detail != NULL)
             rv__detail_ended(detail, fact, "lost");
@@ -799,8 +805,8 @@ static bool suits(const struct rv__trace *t, uint32_t i, const struct rv__read_f
                 fact->kind == FACT_NODE_RETRYING || fact->kind == FACT_STEP_STARTED ||
                 fact->kind == FACT_STEP_COMPLETED || fact->kind == FACT_STEP_SKIPPED ||
                 fact->kind == FACT_STEP_FAILED || fact->kind == FACT_STEP_RETRYING ||
-                fact->kind == FACT_STEP_PARKED || fact->kind == FACT_STEP_GIVEN ||
-                fact->kind == FACT_TIMER_FIRED;
+                fact->kind == FACT_STEP_PARKED || fact->kind == FACT_STEP_NOTED ||
+                fact->kind == FACT_STEP_GIVEN || fact->kind == FACT_TIMER_FIRED;
     if (describes || lost) /* about the node that ended last in it */
         return true;
     if (a->node == RV__NO_NODE || fact->node != a->node)

@@ -35,7 +35,8 @@ struct sample {
     uint64_t actor;
     int64_t since_ms, due_ms;
     int attempt;
-    size_t path, name; /* offsets in `texts` */
+    size_t path, name; /* offsets in `texts`; */
+    size_t asks;       /* what an attempt asks for, a JSON object; 0: nothing */
 };
 
 struct group {
@@ -44,6 +45,7 @@ struct group {
     int eval;
     int64_t count, limit, since_ms, due_ms;
     size_t alias, function; /* offsets in `texts`; function: one that no process offers; 0 = none */
+    size_t cause;           /* of a suspension, JSON; the same */
     bool of_secret;         /* `function` is the name of a secret without a value */
     struct sample samples[SAMPLES];
     size_t sample_count;
@@ -54,7 +56,7 @@ struct rv__why {
     size_t count, last; /* last: the group of the last wait */
     int64_t others;
     enum rv__run_status status;
-    size_t suspension, failed_path; /* offsets in `texts`; 0 = none */
+    size_t failed_path; /* an offset in `texts`; 0 = none */
     struct rv__buf texts;
 };
 
@@ -93,12 +95,9 @@ static size_t keep(struct rv__why *why, struct rv__str text)
     return at;
 }
 
-void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str suspension,
-                 struct rv__str failed_path)
+void rv__why_run(struct rv__why *why, enum rv__run_status status, struct rv__str failed_path)
 {
     why->status = status;
-    if (suspension.len > 0)
-        why->suspension = keep(why, suspension);
     if (failed_path.len > 0)
         why->failed_path = keep(why, failed_path);
 }
@@ -134,6 +133,8 @@ static struct group *add_group(struct rv__why *why, const struct rv__wait *wait,
         g->of_secret = !rv__str_none(about->secret);
         g->function = keep(why, g->of_secret ? about->secret : about->function);
     }
+    if (!rv__str_none(wait->cause))
+        g->cause = keep(why, wait->cause);
     g->about.function = g->about.secret = (struct rv__str){ NULL, 0 }; /* their plan may be freed */
     return g;
 }
@@ -155,6 +156,7 @@ void rv__why_add(struct rv__why *why, const struct rv__wait *wait,
         return;
     struct sample *sample = &g->samples[g->sample_count++];
     *sample = (struct sample){ .actor = wait->actor,
+                               .since_ms = wait->since_ms,
                                .due_ms = wait->due_ms,
                                .attempt = wait->attempt };
     sample->path = why->texts.len;
@@ -162,6 +164,9 @@ void rv__why_add(struct rv__why *why, const struct rv__wait *wait,
         rv__node_path(wait->node, wait->vector, &why->texts);
     rv__buf_char(&why->texts, '\0');
     sample->name = keep(why, wait->name);
+    struct rv__str asks;
+    if (!rv__str_none(wait->note) && rv__json_get(wait->note, "ask", &asks))
+        sample->asks = keep(why, asks);
 }
 
 int rv__why_err(const struct rv__why *why, rv_error *err)
@@ -185,7 +190,8 @@ static int look_up(struct rv__reading *r, const char *run_id, struct rv__why *wh
             if (at == 0)
                 continue;
             const struct rv__traced *a = &trace->at[at];
-            sample->since_ms = g->about.reason == WHY_RETRY ? a->error_ms : a->ready_ms;
+            if (sample->since_ms == 0) /* it was not told with the wait */
+                sample->since_ms = g->about.reason == WHY_RETRY ? a->error_ms : a->ready_ms;
             if (g->since_ms == 0 || sample->since_ms < g->since_ms)
                 g->since_ms = sample->since_ms;
         }
@@ -222,6 +228,23 @@ static const char *says(const char *executor)
     return "runs";
 }
 
+/* The sentence, and what is asked: a JSON string, whose quotes are taken off. */
+static void put_question(struct rv__buf *out, const char *sentence, struct rv__str asks)
+{
+    struct rv__str question;
+    rv__buf_text(out, ",\"message\":");
+    if (!rv__json_get(asks, "message", &question) || rv__json_type(question) != RV__JSON_STRING) {
+        rv__buf_json_str(out, rv__str(sentence));
+        return;
+    }
+    size_t at = out->len;
+    rv__buf_json_str(out, rv__str(sentence));
+    if (out->len > at)
+        rv__buf_cut(out, out->len - 1);
+    rv__buf_text(out, ": ");
+    rv__buf_add(out, question.at + 1, question.len - 1);
+}
+
 /* A sentence for people. */
 static void put_message(struct rv__buf *out, const struct rv__why *why, const struct group *g)
 {
@@ -240,9 +263,9 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
         snprintf(text, sizeof text, "'%.100s' waits for %s", alias, g->about.place);
         break;
     case WHY_CONCURRENCY:
-        snprintf(text, sizeof text,
-                 "%lld more iterations of '%.100s' wait: at most %lld run at once",
-                 (long long)g->count, alias, (long long)g->limit);
+        snprintf(text, sizeof text, "%lld more %s of '%.100s' %s: at most %lld run at once",
+                 (long long)g->count, g->count == 1 ? "iteration" : "iterations", alias,
+                 g->count == 1 ? "waits" : "wait", (long long)g->limit);
         break;
     case WHY_TIMER: snprintf(text, sizeof text, "'%.100s' waits for its time", alias); break;
     case WHY_RETRY:
@@ -251,14 +274,16 @@ static void put_message(struct rv__buf *out, const struct rv__why *why, const st
     case WHY_SIGNAL:
         snprintf(text, sizeof text, "'%.100s' waits for the signal '%.100s'", alias,
                  texts + first->name);
+        if (first->asks != 0) {
+            put_question(out, text, rv__str(texts + first->asks));
+            return;
+        }
         break;
     case WHY_HANDLE:
         snprintf(text, sizeof text, "'%.100s' waits for somebody to complete '%.100s'", alias,
                  texts + first->name);
         break;
-    case WHY_DECISION:
-        snprintf(text, sizeof text, "'%.100s' waits for a decision: the run is suspended", alias);
-        break;
+    case WHY_DECISION: snprintf(text, sizeof text, "'%.100s' waits for a decision", alias); break;
     case WHY_TURN: snprintf(text, sizeof text, "'%.100s' continues at once", alias); break;
     case WHY_WORKER:
         if (g->of_secret)
@@ -296,6 +321,10 @@ static void put_samples(struct rv__buf *out, const struct rv__why *why, const st
             put_int(out, ",\"attempt\":", s->attempt);
         if (texts[s->name] != '\0')
             put_text(out, ",\"name\":", texts + s->name);
+        if (s->asks != 0) {
+            rv__buf_text(out, ",\"asks\":");
+            rv__buf_text(out, texts + s->asks);
+        }
         rv__buf_char(out, '}');
     }
     rv__buf_char(out, ']');
@@ -329,9 +358,9 @@ static void put_group(struct rv__buf *out, const struct rv__why *why, const stru
         put_text(out, ",\"name\":", texts + g->samples[0].name);
     if (g->about.reason == WHY_WORKER)
         put_text(out, g->of_secret ? ",\"secret\":" : ",\"function\":", texts + g->function);
-    if (g->about.reason == WHY_DECISION && why->suspension != 0) {
+    if (g->cause != 0) {
         rv__buf_text(out, ",\"cause\":");
-        rv__buf_text(out, texts + why->suspension);
+        rv__buf_text(out, texts + g->cause);
     }
     put_message(out, why, g);
     put_samples(out, why, g);

@@ -1,9 +1,9 @@
-/* check.c: a value against a subschema.
+/* check.c: checks a value against a subschema.
  *
- * Violations are told where one keyword alone decides (LOUD). Where several alternatives are tried
- * nothing is said (QUIET), and only if all fail each is tried once more for the first thing that
- * is wrong with it (CAPTURE): alternatives within alternatives are not tried again, so this
- * doubles the work at most, however deep they nest. */
+ * A violation is reported where one keyword alone decides (LOUD). While alternatives are tried, nothing is
+ * reported (QUIET). If all fail, each is tried again to report the first thing that is wrong with it
+ * (CAPTURE); alternatives within alternatives are not tried again, so this at most doubles the work,
+ * however deep they nest. */
 #include "schema/check.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 
 /* ------------------------------------------------------------------------------------------
- * What was looked at */
+ * Members and items that a keyword has evaluated (for unevaluated…) */
 
 static size_t words_of(const struct rv__value *v)
 {
@@ -79,7 +79,7 @@ static const struct rv__sub *rest_of(const struct rv__sub *sub, const struct rv_
                                         : NULL;
 }
 
-/* Those that no other keyword looked at. */
+/* Check the members or items that no other keyword has evaluated. */
 static bool check_rest(struct rv__check *c, const struct rv__sub *rest, const struct rv__value *v,
                        struct rv__seen *seen)
 {
@@ -105,7 +105,7 @@ static bool eval_rules(struct rv__check *c, const struct rv__sub *sub, const str
     return (sub->logic == NULL || rv__check_logic(c, sub->logic, v, seen)) && ok;
 }
 
-/* Alternatives that failed saw nothing, so after them nothing can be said of the rest. */
+/* Alternatives that failed have marked nothing, so after a failure the rest is not known. */
 static bool knows_rest(const struct rv__check *c, const struct rv__sub *sub, bool ok)
 {
     const struct rv__logic *l = sub->logic;
@@ -117,7 +117,7 @@ static bool eval(struct rv__check *c, const struct rv__sub *sub, const struct rv
 {
     const struct rv__sub *rest = rest_of(sub, v);
     struct rv__seen own = { .bits = NULL };
-    /* Of another type, or not the value at all: the rest would only repeat it. */
+    /* With a wrong type or value, further messages would only repeat that. */
     if ((sub->types != 0 && !rv__check_type(c, sub->types, v)) || !rv__check_choice(c, sub, v))
         return false;
     if (rest == NULL)

@@ -1,12 +1,12 @@
-/* check_container.c: arrays and objects. Each member or item is looked at once by each keyword. */
+/* check_container.c: arrays and objects. Each keyword visits each member or item once. */
 #include "schema/check.h"
 
 #include "base/alloc.h"
 #include "base/suggest.h"
 
 enum {
-    SUGGEST_FROM = 100,  /* names among which a mistyped one is looked for */
-    SUGGEST_TIMES = 100, /* in one check */
+    SUGGEST_FROM = 100,  /* names that a misspelled one is compared with */
+    SUGGEST_TIMES = 100, /* suggestions in one check */
 };
 
 static const char *plural(size_t n)
@@ -53,7 +53,7 @@ static bool check_contains(struct rv__check *c, const struct rv__array_rules *r,
     size_t found = 0;
     for (uint32_t i = 0; i < v->count; i++) {
         if (seen == NULL && found >= r->min_contains && r->max_contains == SIZE_MAX)
-            break; /* it is known */
+            break; /* the answer is known */
         if (rv__eval_quiet(c, r->contains, &v->kids[i], NULL)) {
             rv__seen_mark(c, seen, v, i);
             found++;
@@ -154,7 +154,7 @@ static bool say_unknown(struct rv__check *c, const struct rv__object_rules *r,
 static bool check_name(struct rv__check *c, const struct rv__sub *names, const struct rv__value *v,
                        struct rv__str key)
 {
-    /* A string that is found, for its place, where the member is. */
+    /* The name as a string value, with the position of the member for messages. */
     struct rv__value name = { .at = v->at, .len = v->len, .type = RV__JSON_STRING, .text = key };
     char before[sizeof c->captured], quoted[RV__QUOTED];
     if (rv__eval_quiet(c, names, &name, NULL))

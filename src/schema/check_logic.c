@@ -1,9 +1,9 @@
 /* check_logic.c: keywords that try other subschemas on the same value. */
 #include "schema/check.h"
 
-enum { ALTERNATIVES_TOLD = 4 }; /* of those that all fail; more nobody reads */
+enum { ALTERNATIVES_TOLD = 4 }; /* alternatives in a message, if all fail */
 
-/* For each alternative the first thing that is wrong, into `out`. */
+/* Write into `out` the first thing that is wrong with each alternative. */
 static void explain(struct rv__check *c, const struct rv__subs *subs, const struct rv__value *v,
                     char *out, size_t room)
 {
@@ -32,7 +32,7 @@ static bool say_none(struct rv__check *c, const struct rv__subs *subs, const str
                                            subs->count, subs->count == 1 ? "" : "s", why);
 }
 
-/* Keeps what was seen by an alternative that succeeded, and only that. */
+/* Keeps the marks of an alternative only if it succeeded. */
 static bool try_one(struct rv__check *c, const struct rv__sub *sub, const struct rv__value *v,
                     struct rv__seen *seen)
 {

@@ -1,4 +1,4 @@
-/* compile.c: from the text of a schema to a graph of subschemas: each place once, then references. */
+/* compile.c: turns the text of a schema into a graph of subschemas: first each place, then references. */
 #include "schema/sub.h"
 
 #include <stdarg.h>
@@ -41,7 +41,7 @@ const struct rv__sub *rv__map_get(const struct rv__map *map, struct rv__str key)
     return NULL;
 }
 
-/* Recursion is bounded by the depth of the text. */
+/* Recursive; the depth of the text is limited. */
 int rv__compile_sub(struct rv__compiler *k, struct rv__value *v,
                     const struct rv__resource *resource, const struct rv__sub **ret)
 {

@@ -1,17 +1,17 @@
-/* defaults.c: puts `default`s where members are absent, and leaves every other byte as it is.
+/* defaults.c: adds `default` values for absent members and leaves every other byte as it is.
  *
- * The instance is walked together with all subschemas that hold for a value whatever it is: a
- * schema, what its $ref refers to, its allOf. What is put in goes through the same walk. */
+ * The instance is walked together with all subschemas that apply to a value unconditionally: the schema,
+ * what its $ref refers to, its allOf. An added default is walked in the same way. */
 #include "schema/sub.h"
 
 #include "base/alloc.h"
 #include "base/error.h"
 
-enum { TOGETHER = 256 }; /* subschemas that hold for one value */
+enum { TOGETHER = 256 }; /* subschemas that apply to one value */
 
 struct filler {
     struct rv__buf *out;
-    const struct rv__sub **subs; /* a stack: those of the value at hand are last */
+    const struct rv__sub **subs; /* a stack: those of the current value are last */
     size_t count, room;
     unsigned depth;
     rv_error *err;
@@ -19,7 +19,7 @@ struct filler {
 
 static int fill(struct filler *f, const struct rv__value *v, size_t first);
 
-/* `sub` and what holds with it, each once, onto the stack. Recursion: RV__SCHEMA_MAX_CHAIN. */
+/* Push `sub` and what applies together with it, each once. Recursion: at most RV__SCHEMA_MAX_CHAIN. */
 static int push(struct filler *f, const struct rv__sub *sub, size_t first)
 {
     if (sub == NULL || sub->kind != RV__SUB_RULES)
@@ -46,7 +46,7 @@ static int push(struct filler *f, const struct rv__sub *sub, size_t first)
     return rc;
 }
 
-/* The first that says a default. */
+/* The default of the first subschema that has one. */
 static const struct rv__value *default_of(const struct filler *f, size_t first)
 {
     for (size_t i = first; i < f->count; i++)
@@ -55,7 +55,7 @@ static const struct rv__value *default_of(const struct filler *f, size_t first)
     return NULL;
 }
 
-/* What those of [first, last) say about the member `key`, onto the stack. */
+/* Push what the subschemas [first, last) say about the member `key`. */
 static int push_member(struct filler *f, size_t first, size_t last, struct rv__str key)
 {
     int rc = RV_OK;
@@ -76,8 +76,8 @@ static int push_item(struct filler *f, size_t first, size_t last, uint32_t index
     return rc;
 }
 
-/* Properties that `object` lacks and that have a default. The first of [first, last) that names one
- * asks all the others; those that name it again find it asked. */
+/* Add the properties that `object` lacks and that have a default. The first of [first, last) that names a
+ * property asks all others for it; a later one that names it again is skipped. */
 static int add_absent(struct filler *f, const struct rv__value *object, size_t first, size_t last)
 {
     bool empty = object->count == 0;
@@ -108,7 +108,7 @@ static int add_absent(struct filler *f, const struct rv__value *object, size_t f
     return RV_OK;
 }
 
-/* Container `v`: bytes up to a kid, the kid, and so on; what is put in comes behind the last. */
+/* Write a container: its bytes up to the first child, that child, and so on; added members come last. */
 static int fill_container(struct filler *f, const struct rv__value *v, size_t first)
 {
     const char *done = v->at, *end = v->at + v->len;
@@ -138,7 +138,7 @@ static int fill_container(struct filler *f, const struct rv__value *v, size_t fi
     return rc < 0 ? rc : rv__buf_err(f->out, f->err);
 }
 
-/* Write `v`, for which the subschemas from `first` on hold. */
+/* Write `v`, to which the subschemas from `first` on apply. */
 static int fill(struct filler *f, const struct rv__value *v, size_t first)
 {
     if (v->type < RV__JSON_ARRAY || first == f->count) {

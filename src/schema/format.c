@@ -1,4 +1,4 @@
-/* format.c: what a string of some format looks like, by the RFC that each names. ASCII throughout. */
+/* format.c: checks the formats of strings, each by its RFC. ASCII only. */
 #include "schema/format.h"
 
 #include "base/json.h"
@@ -50,7 +50,7 @@ static size_t find(struct rv__str s, char c)
 /* ------------------------------------------------------------------------------------------
  * Time: RFC 3339 */
 
-/* The form is given with 9 for any digit; numbers are read from fixed places afterwards. */
+/* Does `s` look like `form`, in which 9 stands for any digit? */
 static bool has_form(struct rv__str s, const char *form)
 {
     size_t len = strlen(form);
@@ -251,7 +251,7 @@ static bool is_port(struct rv__str s) /* with its colon, or nothing */
     return s.len == 0 || s.at[0] == ':';
 }
 
-/* v1.anything: room for addresses of the future */
+/* v1.anything: RFC 3986's IPvFuture */
 static bool is_future_address(struct rv__str s)
 {
     size_t dot = find(s, '.');

@@ -1,8 +1,8 @@
-/* keywords.c: what each keyword of a schema means, row by row.
+/* keywords.c: the table of a schema's keywords.
  *
- * A row of the table says what reads the keyword's value and where that goes. Whatever is wrong is
- * told and left out, so that all of it is told at once; only memory ends the work early. A keyword
- * that is not in the table is an annotation, as the specification has it. */
+ * A row names the function that reads the keyword's value, and where the value is stored. A wrong value is
+ * reported and left out, so that all errors are reported at once; only a failed allocation ends the work
+ * early. A keyword that is not in the table is an annotation, as the specification says. */
 #include "schema/sub.h"
 
 #include <stddef.h>
@@ -134,7 +134,7 @@ static int read_subs(struct rv__compiler *k, struct rv__sub *sub, struct rv__val
     return RV_OK;
 }
 
-/* In the order of the text, so that what is wrong is told in that order; then by name. */
+/* Read in the order of the text, so that errors come in that order; then sorted by name. */
 static int read_map(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v, void *field)
 {
     struct rv__map *map = field;
@@ -163,7 +163,7 @@ static int read_defs(struct rv__compiler *k, struct rv__sub *sub, struct rv__val
     return read_map(k, sub, v, &ignored);
 }
 
-/* `at` is where to complain: a name has no value of its own. */
+/* `at` is the position for messages: a name has none of its own. */
 static int new_pattern(struct rv__compiler *k, struct rv__str source, const struct rv__value *at,
                        const struct rv__pattern **ret)
 {
@@ -296,7 +296,7 @@ static int read_default(struct rv__compiler *k, struct rv__sub *sub, struct rv__
 /* ------------------------------------------------------------------------------------------
  * References and what is refused */
 
-/* It waits until all ids are known. */
+/* Noted here; resolved when all ids are known. */
 static int read_ref(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v, void *field)
 {
     if (v->type != RV__JSON_STRING) {
@@ -357,7 +357,7 @@ static int skip(struct rv__compiler *k, struct rv__sub *sub, struct rv__value *v
 #define OBJECT_AT(f) OBJECTS, offsetof(struct rv__object_rules, f)
 #define LOGIC_AT(f)  LOGIC, offsetof(struct rv__logic, f)
 
-/* In the order in which violations of a schema are told. */
+/* Violations of a schema are reported in this order. */
 static const struct keyword keywords[] = {
     { "$schema", read_draft, SELF, 0 },
     { "$vocabulary", refuse, SELF, 0 },
@@ -447,7 +447,7 @@ static void *group_of(struct rv__compiler *k, struct rv__sub *sub, enum group gr
     return NULL;
 }
 
-/* Not const: what is compiled from a value is noted in it. */
+/* Not const: a value keeps a pointer to what was compiled from it. */
 static struct rv__value *member(struct rv__value *v, const char *name)
 {
     const struct rv__value *found = rv__value_get(v, rv__str(name));

@@ -1,5 +1,5 @@
-/* number.c: arithmetic on the text of numbers: 9007199254740993 is not ...992, 1.0 is 1, and 0.3 is a
- * multiple of 0.1. Nothing here is rounded but powers that no text could spell out. */
+/* number.c: exact arithmetic on the text of numbers: 9007199254740993 is not ...992, 1.0 equals 1, and 0.3
+ * is a multiple of 0.1. Only powers of ten beyond the length of any text are rounded. */
 #include "schema/number.h"
 
 enum { DIVISOR_DIGITS = 18 }; /* so that a remainder times ten fits 64 bits */
@@ -62,7 +62,7 @@ void rv__number_read(struct rv__str text, struct rv__number *ret)
     *ret = n;
 }
 
-/* By what follows the first digit that differs; a point in between counts for nothing. */
+/* Compare the digits and ignore the decimal point. */
 static int cmp_digits(const struct rv__number *a, const struct rv__number *b)
 {
     const char *x = a->digits, *y = b->digits, *x_end = x + a->len, *y_end = y + b->len;
@@ -131,9 +131,8 @@ static uint64_t times(uint64_t a, uint64_t b, uint64_t modulus)
     return (uint64_t)((unsigned __int128)a * b % modulus);
 }
 
-/* Both are integers times a power of ten. Digits that do not end in 0 are no multiple of ten, so the
- * divisor's power may not be the larger; then the number's digits, with so many zeros more, must
- * leave no remainder. */
+/* Both are integers times a power of ten, and their digits do not end in 0. So the divisor's power must not
+ * be the larger one; then the number's digits, with the missing zeros added, must be divisible. */
 bool rv__number_is_multiple(const struct rv__number *n, const struct rv__divisor *divisor)
 {
     int64_t power = n->power - (int64_t)n->count;

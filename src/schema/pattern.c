@@ -1,8 +1,8 @@
-/* pattern.c: from ECMA-262 (with the u flag, as JSON Schema recommends) to PCRE2, and matching.
+/* pattern.c: translates ECMA-262 patterns (with the u flag, as JSON Schema recommends) to PCRE2, and matches.
  *
- * The pattern is written anew, item by item. What means the same in both passes; what PCRE2 reads
- * differently is spelled out (\s . \v \u); what only PCRE2 knows, such as (*VERB), (?R) and \Z,
- * is refused: it would mean something else to the next program that reads the schema. */
+ * The pattern is rewritten item by item. What means the same in both is copied; what PCRE2 reads
+ * differently (\s . \v \u) is written out; what only PCRE2 knows, such as (*VERB), (?R) and \Z, is refused,
+ * because another program that reads the schema would understand something else. */
 #include "schema/pattern.h"
 
 #include "base/alloc.h"
@@ -13,7 +13,7 @@ enum {
     STEPS_MOST = 2000000,       /* the high limit: some hundredths of a second */
     COSTLY_MATCHES = 20,        /* of one check, with the high limit */
     HEAP_KIB = 64 * 1024,       /* for backtracking, of one match */
-    GROUPS_NESTED = 100,        /* people write three */
+    GROUPS_NESTED = 100,        /* far more than anybody writes */
     TRANSLATED_BYTES = 1 << 20, /* one item becomes at most 40 bytes */
 };
 
@@ -89,7 +89,7 @@ static int put_code(struct translation *t, const char *at, bool good, uint32_t c
     return RV_OK;
 }
 
-/* \uHHHH, two of them as a surrogate pair, \u{H…}; `at` is behind the u. */
+/* \uHHHH, two of them as a surrogate pair, \u{H…}; `at` is after the u. */
 static int put_unicode(struct translation *t, const char *at)
 {
     uint32_t code = 0, low = 0;
@@ -165,7 +165,7 @@ static bool cut_prefix(struct rv__str *s, const char *prefix)
     return true;
 }
 
-/* \p{…}; `at` is behind the letter. */
+/* \p{…}; `at` is after the letter. */
 static int put_property(struct translation *t, const char *at)
 {
     const char *close = at < t->end && *at == '{' ? memchr(at, '}', (size_t)(t->end - at)) : NULL;
@@ -190,7 +190,7 @@ static int put_property(struct translation *t, const char *at)
 
 #define SPACES "\\p{Xsp}\\x{feff}" /* Xsp: Unicode's white space, and that of C */
 
-/* In a class \S is put as all but Xsp, so U+FEFF counts as no space there. */
+/* In a class, \S is written as "all but Xsp", so there U+FEFF is not a space. */
 static void put_space(struct translation *t, bool negated)
 {
     if (t->in_class)
@@ -223,7 +223,7 @@ static int put_named_reference(struct translation *t)
     return RV_OK;
 }
 
-/* What stands for itself in PCRE2 too, or for `text`. */
+/* Copy `len` bytes that mean the same in PCRE2; with `text`, write that instead. */
 static int put_text(struct translation *t, size_t len, const char *text)
 {
     rv__buf_text(&t->out, text);
@@ -450,7 +450,7 @@ void rv__matcher_done(struct rv__matcher *matcher)
     pcre2_match_context_free(matcher->limits);
 }
 
-/* Made when a pattern is met first: most schemas have none. */
+/* Allocated for the first pattern: most schemas have none. */
 static bool prepare(struct rv__matcher *matcher)
 {
     if (matcher->data != NULL && matcher->limits != NULL)

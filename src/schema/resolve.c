@@ -1,7 +1,7 @@
-/* resolve.c: what references refer to: $id, $anchor, JSON pointers; and that they end.
+/* resolve.c: resolves references: $id, $anchor, JSON pointers; and refuses circular ones.
  *
- * Ids are collected while the schema is compiled, references resolved when all are known. A target
- * where no keyword leads (a pointer into an unknown one) is compiled when it is first referred to. */
+ * Ids are collected while the schema is compiled, and references resolved once all are known. A target that
+ * no keyword contains (a pointer into an unknown keyword) is compiled when it is first referred to. */
 #include "schema/sub.h"
 
 #include "base/error.h"
@@ -54,7 +54,7 @@ int rv__compile_id(struct rv__compiler *k, struct rv__sub *sub, const struct rv_
     }
     if (rv__uri_resolve(sub->resource->uri, uri, k->arena, &uri) < 0)
         return RV_ENOMEM;
-    if (sub->at == &k->schema->text) { /* the whole has one already, without a name */
+    if (sub->at == &k->schema->text) { /* the root already has a resource, without a name */
         k->resources->uri = uri;
         return RV_OK;
     }
@@ -110,7 +110,7 @@ static struct rv__str unescape(struct rv__str token, char *copy)
     return (struct rv__str){ copy, len };
 }
 
-/* From the root of a resource along the pointer; *resource follows ids that are passed. */
+/* Follow the pointer from the root of a resource; *resource becomes the innermost one on the way. */
 static int walk(struct rv__compiler *k, const struct rv__resource **resource,
                 struct rv__str pointer, struct rv__value **ret)
 {
@@ -158,7 +158,7 @@ static int resolve(struct rv__compiler *k, const struct rv__pending *ref)
         return RV_OK;
     }
     if (!rv__str_none(fragment) && !rv__uri_decode(fragment, k->arena, &fragment))
-        fragment = rv__str("?"); /* found nowhere; without memory the next piece says so */
+        fragment = rv__str("?"); /* never found; a missing memory is reported below */
 
     if (fragment.len == 0 || *fragment.at == '/') {
         if (walk(k, &resource, fragment.len ? fragment : rv__str(""), &target) < 0)
@@ -193,8 +193,8 @@ int rv__resolve_references(struct rv__compiler *k)
 }
 
 /* ------------------------------------------------------------------------------------------
- * Circles: a subschema that comes back to itself on the way, looking at the same value, would never
- * end. `chain` is 0 before a subschema was visited, OPEN while it is, then its height. */
+ * Circles: a subschema that refers back to itself for the same value would never end. `chain` is 0 before
+ * a subschema is visited, OPEN during the visit, then its height. */
 
 enum { OPEN = UINT32_MAX };
 
@@ -251,7 +251,7 @@ static uint32_t height(struct rv__compiler *k, struct rv__sub *sub, uint32_t dep
     return sub->chain;
 }
 
-/* The first one found ends the search: the rest would be told again and again. */
+/* Stops at the first circle: further ones would repeat the message. */
 void rv__refuse_circles(struct rv__compiler *k)
 {
     for (struct rv__sub *sub = k->subs; sub != NULL; sub = sub->next)

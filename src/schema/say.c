@@ -1,4 +1,4 @@
-/* say.c: what is wrong, in words, with its place; and what stops a check. */
+/* say.c: messages of a check with the position of the error, and the end of a check. */
 #include "schema/check.h"
 
 #include <stdarg.h>
@@ -9,7 +9,7 @@ const char *rv__quote(struct rv__str text, char out[RV__QUOTED])
 {
     size_t len = rv__str_begin(text, RV__SCHEMA_QUOTE).len;
     bool cut = len < text.len;
-    for (size_t i = 0; i < len; i++) /* no line may break, nor a terminal be driven */
+    for (size_t i = 0; i < len; i++) /* no line breaks, no terminal control */
         out[i] = (char)((unsigned char)text.at[i] < ' ' || text.at[i] == 0x7F ? ' ' : text.at[i]);
     memcpy(out + len, cut ? "…" : "", cut ? sizeof "…" : 1);
     return out;
@@ -30,7 +30,7 @@ void rv__cut(char *text, size_t room)
         text[start] = '\0';
 }
 
-/* "/a/0 must be …", the place only where it is not the whole. */
+/* "/a/0 must be …"; the root has no position. */
 static void capture(struct rv__check *c, const struct rv__value *v, struct rv__str key,
                     const char *message)
 {
@@ -47,7 +47,7 @@ static void capture(struct rv__check *c, const struct rv__value *v, struct rv__s
     int most = (int)(sizeof c->captured - sizeof quoted - 1);
     snprintf(c->captured, sizeof c->captured, "%s%s%.*s", quoted, *quoted ? " " : "", most,
              message);
-    rv__cut(c->captured, strlen(c->captured) + 1); /* `most` may have cut a character */
+    rv__cut(c->captured, strlen(c->captured) + 1); /* the limit may have cut a character */
 }
 
 static bool say(struct rv__check *c, const struct rv__value *v, struct rv__str key,

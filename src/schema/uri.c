@@ -1,4 +1,4 @@
-/* uri.c: RFC 3986 §5.2, without the fragment, which schemas treat on its own. */
+/* uri.c: resolves a URI reference (RFC 3986 §5.2), without the fragment, which resolve.c handles. */
 #include "schema/uri.h"
 
 #include "base/arena.h"
@@ -55,16 +55,18 @@ static struct parts split(struct rv__str uri)
     return p;
 }
 
-/* Take "." and ".." out of `path`, in place; its length then. */
+/* Remove "." and ".." from `path`, in place; returns the new length. */
 static size_t remove_dots(char *path, size_t len)
 {
     size_t in = 0, out = 0;
     while (in < len && path[in] == '.' &&
            (path[in + 1] == '/' || (path[in + 1] == '.' && path[in + 2] == '/')))
-        in += path[in + 1] == '/' ? 2 : 3; /* nothing above it; `path` has room behind its end */
+        in += path[in + 1] == '/'
+                  ? 2
+                  : 3; /* nothing is above the root; `path` has room after its end */
     bool relative = len > 0 && path[0] != '/';
     while (in < len) {
-        size_t next = in + 1; /* a segment: with its slash, to before the next */
+        size_t next = in + 1; /* a segment: from its slash to the next */
         while (next < len && path[next] != '/')
             next++;
         struct rv__str segment = { path + in, next - in };
@@ -92,7 +94,7 @@ static char *put_str(char *at, struct rv__str s)
     return at + s.len;
 }
 
-/* `s` between two marks; nothing if it is not there. */
+/* Write `s` between two marks; nothing if it does not exist. */
 static char *put(char *at, const char *before, struct rv__str s, const char *behind)
 {
     if (rv__str_none(s))
@@ -102,7 +104,7 @@ static char *put(char *at, const char *before, struct rv__str s, const char *beh
     return put_str(at, rv__str(behind));
 }
 
-/* The reference's path behind the base's last slash. */
+/* Write the reference's path after the base's last slash. */
 static char *put_merged(char *at, const struct parts *base, struct rv__str path)
 {
     struct rv__str folder = base->path;
@@ -122,7 +124,7 @@ int rv__uri_resolve(struct rv__str base, struct rv__str reference, struct rv__ar
         return RV_OK;
     }
     struct parts b = split(base), r = split(reference);
-    size_t most = base.len + reference.len + 8; /* the marks, and some to look ahead */
+    size_t most = base.len + reference.len + 8; /* room for the marks, and to look ahead */
     char *text = rv__arena_zalloc(arena, 1, most), *at, *path;
     if (text == NULL)
         return RV_ENOMEM;

@@ -1,4 +1,4 @@
-/* value.c: the tree of a text. Recursion is bounded by RV__JSON_VALUE_DEPTH, which is checked first. */
+/* value.c: reads a text into a tree of values. Recursive; RV__JSON_VALUE_DEPTH is checked first. */
 #include "schema/value.h"
 
 #include <assert.h>
@@ -151,12 +151,12 @@ static uint32_t *open_container(struct reader *r)
     return &r->counts[r->count_count++];
 }
 
-/* A pass over the text, so that each container is made in one piece, of its final size. */
+/* Count the members first, so that each container is allocated once, with its final size. */
 static int count_members(struct reader *r)
 {
     uint32_t open[RV__JSON_MAX_DEPTH + 1] = { 0 }, *counts;
     size_t depth = 0;
-    if (open_container(r) == NULL) /* around the whole: nobody asks for its count */
+    if (open_container(r) == NULL) /* a container around the whole, whose count nobody reads */
         return RV_ENOMEM;
     for (const char *at = r->at; at < r->end; at++) {
         counts = &r->counts[open[depth]];
@@ -367,7 +367,7 @@ static uint64_t hash_value(uint64_t hash, const struct rv__value *v)
 struct rv__ranked rv__value_rank(const struct rv__value *v)
 {
     uint64_t hash = hash_value(RV__HASH_START, v);
-    hash ^= hash >> 32; /* its last steps reach the low half only */
+    hash ^= hash >> 32; /* the last multiplications change the low half only */
     return (struct rv__ranked){ hash * UINT64_C(0x9E3779B97F4A7C15), v };
 }
 
@@ -401,7 +401,7 @@ static void merge_sort(struct rv__ranked *items, struct rv__ranked *scratch, siz
 
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS, HIGH_SHIFT = 64 - 2 * DIGIT_BITS };
 
-/* By one digit of the hash, in linear time. */
+/* Sort by one digit of the hash, in linear time. */
 static void sort_digit(const struct rv__ranked *from, struct rv__ranked *to, size_t count,
                        unsigned shift)
 {
@@ -414,8 +414,8 @@ static void sort_digit(const struct rv__ranked *from, struct rv__ranked *to, siz
         to[starts[(from[i].hash >> shift) % DIGITS]++] = from[i];
 }
 
-/* Many: by the two highest digits of their hashes first. What is left to compare is a few whose
- * digits are the same, or many that were made to be, at the cost of merging. */
+/* Many items are sorted by the two highest digits of their hashes first. Only items with the same digits are
+ * then compared: usually few; if an attacker made them equal, a merge sort bounds the cost. */
 void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_t count)
 {
     if (count < DIGITS) {
@@ -435,7 +435,7 @@ void rv__ranked_sort(struct rv__ranked *items, struct rv__ranked *scratch, size_
 void rv__value_pointer(const struct rv__value *root, const char *at, struct rv__buf *out)
 {
     while (root->at != at && root->type >= RV__JSON_ARRAY && root->count > 0) {
-        uint32_t low = 0, high = root->count; /* the last kid that begins at or before `at` */
+        uint32_t low = 0, high = root->count; /* the last child that begins at or before `at` */
         while (high - low > 1) {
             uint32_t middle = low + (high - low) / 2;
             if (root->kids[middle].at <= at)

@@ -59,6 +59,14 @@ struct rv__route {
 extern const struct rv__route rv__routes[];
 extern const size_t rv__route_count;
 
+/* The documents, by name (documents.c). */
+struct rv__schema {
+    const char *name, *text;             /* with ' for "; NULL: it is … */
+    const struct rv__document *document; /* … described by this */
+};
+extern const struct rv__schema rv__schemas[];
+extern const size_t rv__schema_count;
+
 /* A parameter of the request. */
 struct rv__given {
     bool given;
@@ -158,7 +166,6 @@ void rv__api_login(struct rv__api_call *call);
 void rv__api_logout(struct rv__api_call *call);
 void rv__api_session_get(struct rv__api_call *call);
 
-extern const char *const rv__level_names[]; /* as enum rv_log_level; ends in NULL */
 extern const char *const rv__status_names[];
 extern const char *const rv__waiting_names[];     /* ends in NULL */
 extern const char *const rv__node_status_names[]; /* ends in NULL */

@@ -53,6 +53,8 @@ struct input {
     struct rv__str name;  /* of the signal: JSON */
     struct rv__str since; /* a number */
     struct rv__str says, actions;
+    struct rv__str
+        asks; /* of a signal: what a tool asks for, {message, schema}; none: it is a step's own */
 };
 
 static void put_key(struct rv__mcp_call *call, const struct input *input, struct rv__buf *out)
@@ -89,6 +91,17 @@ static struct rv__str find_schema(struct rv__str plan, struct rv__str name, int 
             return found;
     }
     return none;
+}
+
+/* The schema of what a tool asks for, which is the content of the answer. */
+static struct rv__str asked_schema(struct rv__str asks)
+{
+    struct rv__str value = asks;
+    static const char *const path[] = { "schema", "properties", "content" };
+    for (size_t i = 0; i < sizeof path / sizeof *path; i++)
+        if (!rv__json_get(value, path[i], &value))
+            return none;
+    return value;
 }
 
 /* Can a form ask for it? Only an object of plain values. */
@@ -153,7 +166,8 @@ static void put_input(struct rv__mcp_call *call, const struct input *input, stru
                                                       : input->actions);
         rv__buf_text(out, "},\"reason\":{\"type\":\"string\"}},\"required\":[\"action\"]}");
     } else {
-        put_form(out, find_schema(plan, input->name, RV__MCP_PLAN_DEPTH));
+        put_form(out, rv__str_none(input->asks) ? find_schema(plan, input->name, RV__MCP_PLAN_DEPTH)
+                                                : asked_schema(input->asks));
     }
     rv__buf_text(out, "}}");
 }
@@ -180,6 +194,8 @@ static void each_signal(struct rv__mcp_call *call, struct rv__str why, input_fn 
             (void)rv__json_get(node, "path", &input.path);
             (void)rv__json_get(node, "name", &input.name);
             (void)rv__json_get(node, "since", &input.since);
+            if (rv__json_get(node, "asks", &input.asks))
+                (void)rv__json_get(input.asks, "message", &input.says);
             if (!rv__str_none(input.name))
                 then(call, &input, arg);
         }
@@ -319,7 +335,10 @@ static void send_answer(struct rv__mcp_call *call, struct take_inputs *take,
     } else {
         if (rv__json_string(input->name, &call->arena, &name) == RV_OK)
             rv__mcp_put_encoded(&path, name);
+        bool asked = !rv__str_none(input->asks);
+        rv__buf_text(&body, asked ? "{\"action\":\"accept\",\"content\":" : "");
         put_payload(call, content, &body);
+        rv__buf_text(&body, asked ? "}" : "");
     }
     rv__mcp_ask(call, "POST", &path, rv__buf_view(&body), RV__MCP_READ_BYTES, &doc);
     if (doc.status != 200) {

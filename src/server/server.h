@@ -120,6 +120,86 @@ void rv__put_outcome(struct rv__buf *out, const rv_run_state *ended);
  * long for an outcome, `_head` writes their size, and the caller must not write them. */
 bool rv__put_outcome_head(struct rv__buf *out, const rv_run_state *ended); /* false: too long */
 void rv__put_outcome_tail(struct rv__buf *out, const rv_run_state *ended);
+extern const char *const rv__level_names[]; /* as enum rv_log_level; ends in NULL */
+
+/* ------------------------------------------------------------------------------------------
+ * What the documents consist of (documents.c): /openapi.json is made from it, and the command line reads answers
+ * by it. */
+
+/* What the value of a member is in the struct. */
+enum rv__member_kind {
+    RV__MEMBER_UNREAD, /* nothing: it is in the document only */
+    RV__MEMBER_TEXT,   /* const char *; "" = none */
+    RV__MEMBER_NAME,   /* the same; printed unchanged, so a reader replaces control characters */
+    RV__MEMBER_JSON,   /* the same, as it is in the document */
+    RV__MEMBER_INT,
+    RV__MEMBER_INT64,
+    RV__MEMBER_SIZE,
+    RV__MEMBER_UINT64,
+    RV__MEMBER_BOOL,
+    RV__MEMBER_RUN_ID, /* char[RV_RUN_ID_SIZE] */
+    RV__MEMBER_MODULE, /* char[RV_MODULE_SIZE] */
+    RV__MEMBER_STATUS, /* int: enum rv_status */
+    RV__MEMBER_LEVEL,  /* int: enum rv_log_level */
+    RV__MEMBER_STRUCT, /* the struct of the document `of` */
+    RV__MEMBER_LIST,   /* a pointer to such structs; a size_t at `count_at` is their number */
+};
+
+struct rv__document;
+struct rv__member {
+    const char *key;    /* NULL: the end of the list */
+    const char *schema; /* with ' for "; NULL: as usual for the kind */
+    enum rv__member_kind kind;
+    bool required;
+    size_t at, count_at;
+    const struct rv__document *of;
+};
+
+enum { RV__DOCUMENT_PARTS = 2 };
+struct rv__document {
+    const char *name, *says;                            /* `says` NULL: nothing */
+    size_t size;                                        /* of its struct */
+    const struct rv__member *parts[RV__DOCUMENT_PARTS]; /* NULL: no such part */
+    const struct rv__member *lacks; /* other members of the struct; NULL: none */
+};
+
+/* Structs of documents that the library has none for. */
+struct rv__run_ref {
+    rv_run_info info; /* without schema_only */
+    const char *validated;
+};
+struct rv__problem {
+    rv_violations violations; /* first: rv_violations_free() frees the whole */
+    const char *in, *code;
+};
+struct rv__waiting_node {
+    const char *path, *name;
+};
+struct rv__wait_told {
+    const char *reason, *message, *name, *function, *secret, *cause;
+    int64_t count, since, due_at;
+    size_t node_count; /* those that are listed */
+    const struct rv__waiting_node *nodes;
+};
+struct rv__why_told {
+    const char *status;
+    int64_t others; /* waits that are in none of these */
+    size_t count;
+    const struct rv__wait_told *waits;
+};
+struct rv__store_member {
+    const char *id, *process, *version;
+    int64_t runs, since, lease_until;
+};
+struct rv__store_members {
+    size_t count;
+    const struct rv__store_member *items;
+};
+
+/* By the struct: rv_run_list, rv_run_state, struct rv__run_ref, rv_node_list, … */
+extern const struct rv__document rv__doc_run_list, rv__doc_run_detail, rv__doc_run_ref,
+    rv__doc_node_list, rv__doc_log_list, rv__doc_workflow_list, rv__doc_attachment_list,
+    rv__doc_attachment_detail, rv__doc_why, rv__doc_members, rv__doc_problem;
 
 /* ------------------------------------------------------------------------------------------
  * MCP (mcp.c): a message in, messages out, whoever carries them. */

@@ -172,7 +172,7 @@ void rv__put_log_line(struct rv__buf *out, const char *run_id, const rv_log_line
     rv__put_text(out, "message", line->message);
     rv__put_int(out, "timestamp", line->at);
     rv__put_json(out, "metadata", line->metadata);
-    rv__put_text(out, "workflowId", run_id);
+    rv__put_text(out, "runId", run_id);
     rv__put_text(out, "stepName", line->step);
     rv__put_text(out, "path", line->path);
     rv__put_int(out, "attempt", line->attempt);

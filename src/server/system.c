@@ -46,7 +46,6 @@ void rv__api_metrics(struct rv__api_call *call)
     rv_free(text);
 }
 
-/* The socket's path is for who could open it. */
 void rv__api_members(struct rv__api_call *call)
 {
     char *text = NULL;
@@ -58,6 +57,7 @@ void rv__api_members(struct rv__api_call *call)
     rv_free(text);
 }
 
+/* Only a caller on this machine is told the socket's path: nobody else could open it. */
 void rv__api_workers(struct rv__api_call *call)
 {
     struct rv__json_iter it;

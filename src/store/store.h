@@ -9,6 +9,7 @@
  *   snapshots    run, seq, state     the latest of each run: its state after the rows up to seq
  *   definitions  hash, plan          each version of a plan once
  *   logs         id, run, line       the log lines of the steps
+ *   marks        name, position      how far those who follow the feed have come
  *
  * Rules for every store, checked by tests/unit/store/store_suite.c:
  *
@@ -91,11 +92,10 @@ struct rv__store_touch {
     struct rv__str error;
     struct rv__str failed_step;
     struct rv__str suspension;
-    /* Where several processes write, of an active run: whose it is from now on. 0: the writer's, as before;
-     * RV__STORE_NOBODY: nobody's, since the writer cannot continue it; else that member's, if it lives. */
+    /* With several members, for an active run: its owner from now on. 0: the writer, as before; RV__STORE_NOBODY:
+     * nobody, since the writer cannot continue it; else that member, if it lives. */
     int64_t to;
-    struct rv__str
-        lacks; /* with RV__STORE_NOBODY: the function that it waits for; none: another thing */
+    struct rv__str lacks; /* with RV__STORE_NOBODY: the missing function, if that is why */
 };
 enum { RV__STORE_NOBODY = -1 };
 
@@ -247,8 +247,9 @@ enum rv__store_orphan {
     STORE_LEFT,    /* it left in an orderly way */
 };
 
-/* Which runs a member claims: those that nobody has, or somebody who is no more. Of those that were given up for want of a
- * function (rv__store_touch.lacks) only those whose function it has, and not those that it gave up itself. */
+/* Which runs a member claims: those without an owner, or whose owner has ended. Of runs that were given up for
+ * lack of a function (rv__store_touch.lacks), only those whose function it has and that it did not give up
+ * itself. */
 struct rv__store_claim {
     int64_t member; /* the claiming member */
     bool any;       /* runs of all workflows; else only of these: */
@@ -256,14 +257,13 @@ struct rv__store_claim {
     size_t workflow_count;
     const struct rv__str *functions; /* their names */
     size_t function_count;
-    bool due; /* those that sleep until `due_ms` or before, behind `after`; else active ones */
+    bool due; /* those that sleep until `due_ms` or before, after `after`; else active ones */
     int64_t due_ms;
     struct rv__store_place after;
-    bool own;   /* not due: those that are its own already, by number behind `after` */
+    bool own;   /* not due: those that it owns already, by number after `after` */
     bool given; /* with `own`: only those that others gave to it */
-    bool
-        anew; /* not due: those that were given up, by itself too, since it has other functions now; by number
-                * behind `after` */
+    /* not due: also those that it gave up itself, since it has other functions now; by number after `after` */
+    bool anew;
     size_t limit;
 };
 
@@ -278,12 +278,25 @@ struct rv__store_member {
     int64_t id;
     struct rv__str holder;  /* its process and machine, for people */
     struct rv__str version; /* of its program */
+    struct rv__str workers; /* where workers reach it, "tls://HOST:PORT"; none: it does not say */
     int64_t since_ms, lease_until_ms;
     uint64_t runs; /* that it owns */
 };
+enum { RV__STORE_ADDRESS_SIZE = 320 }; /* of `workers`, with a NUL */
 
 typedef int rv__store_visit_claimed(void *arg, const struct rv__store_claimed *run);
 typedef int rv__store_visit_member(void *arg, const struct rv__store_member *member);
+
+/* How far somebody who follows the feed has come, by a name that he chose. With several members, at most one of those that
+ * live has a mark: it is the one that may act on what it reads (ADR 0055). */
+struct rv__store_mark {
+    struct rv__str name;
+    uint64_t seq, index; /* both are the caller's: the store compares nothing */
+    bool gone;           /* in, to move_marks: delete it */
+    bool ours;           /* out: the caller has it; with a single writing process it always does */
+    bool free;           /* out, to visitors: no member that lives has it */
+};
+typedef int rv__store_visit_mark(void *arg, const struct rv__store_mark *mark);
 
 /* The source of the writes of an import. 1: *ret is the next write, its texts borrowed until the call after
  * that; 0: there are no more; negative: stop, and write nothing. */
@@ -334,16 +347,25 @@ struct rv__store_ops {
     int (*import)(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
                   void *arg, rv_error *err);
 
+    /* Take marks that no other member has: one that does not exist yet is made, at the given position; of one that
+     * exists, seq and index are set to its own. And move, or delete, marks that the caller has. In one transaction;
+     * all names are different; a mark that is not `ours` afterwards was not changed, or is deleted.
+     * Errors: RV_ENOMEM, RV_ESTORE (it is unknown whether it was done: try again), RV_EGONE. */
+    int (*take_marks)(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                      rv_error *err);
+    int (*move_marks)(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                      rv_error *err);
+
     /* ---- members. NULL in stores with a single writing process; see rv__store_opts.member.
      *
      * A member has a lease, which every commit renews. Any member that finds it expired ends that member: all
      * writes of the ended member then fail (RV_EGONE), and its runs may be claimed. A run that is written as not
      * active belongs to no member.
      *
-     * For the store itself. rejoin: become a new member, without runs; renew: renew the lease; part: end in an
-     * orderly way, and free its runs. Errors: RV_ESTORE; renew: RV_EGONE, it was ended. */
+     * For the store itself. rejoin: become a new member, without runs; renew: renew the lease, and say where workers reach it
+     * ("": nowhere); part: end in an orderly way, and free its runs. Errors: RV_ESTORE; renew: RV_EGONE, it was ended. */
     int (*rejoin)(struct rv__store *store, rv_error *err);
-    int (*renew)(struct rv__store *store, rv_error *err);
+    int (*renew)(struct rv__store *store, const char *workers, rv_error *err);
     int (*part)(struct rv__store *store, rv_error *err);
     int64_t (*member)(const struct rv__store *store); /* its id, above 0 */
 
@@ -360,13 +382,13 @@ struct rv__store_ops {
      * now, what became of its old owner.   RV_ENOTFOUND, RV_EGONE. */
     int (*claim_run)(struct rv__store *aide, int64_t member, struct rv__str run, int64_t *ret_owner,
                      enum rv__store_orphan *ret_from, rv_error *err);
-    /* Who has the run; 0: nobody. *ret_lacks: nobody has it because its last owner could not continue it.
+    /* The owner of the run; 0: nobody. *ret_lacks: its last owner gave it up, because it could not continue it.
      * RV_ENOTFOUND. */
     int (*owner)(struct rv__store *aide, struct rv__str run, int64_t *ret_owner, bool *ret_lacks,
                  rv_error *err);
-    /* All members that live, by id. Any handle. */
-    int (*members)(struct rv__store *store, rv__store_visit_member *visit, void *arg,
-                   rv_error *err);
+    /* All members that live, by id. Any handle. `reachable`: those that workers can reach, without their runs: cheap. */
+    int (*members)(struct rv__store *store, bool reachable, rv__store_visit_member *visit,
+                   void *arg, rv_error *err);
 
     /* Send a request to another member. RV_ECLOSED: that member has ended. */
     int (*ask)(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
@@ -446,6 +468,9 @@ struct rv__store_ops {
     /* The number of runs with each status, by name; a status without runs is not visited. The cost does
      * not depend on the number of runs. */
     int (*counts)(struct rv__store *store, rv__store_visit_count *visit, void *arg, rv_error *err);
+
+    /* All marks, by name. */
+    int (*marks)(struct rv__store *store, rv__store_visit_mark *visit, void *arg, rv_error *err);
 
     /* The runs that are finished and at rest, by (completed_ms, number), after `after` (NULL = from the
      * oldest), without their input: these may be deleted. */
@@ -663,6 +688,24 @@ static inline int rv__store_counts(struct rv__store *store, rv__store_visit_coun
                                    rv_error *err)
 {
     return store->ops->counts(store, visit, arg, err);
+}
+
+static inline int rv__store_take_marks(struct rv__store *store, struct rv__store_mark *marks,
+                                       size_t count, rv_error *err)
+{
+    return store->ops->take_marks(store, marks, count, err);
+}
+
+static inline int rv__store_move_marks(struct rv__store *store, struct rv__store_mark *marks,
+                                       size_t count, rv_error *err)
+{
+    return store->ops->move_marks(store, marks, count, err);
+}
+
+static inline int rv__store_marks(struct rv__store *store, rv__store_visit_mark *visit, void *arg,
+                                  rv_error *err)
+{
+    return store->ops->marks(store, visit, arg, err);
 }
 
 static inline int rv__store_finished(struct rv__store *store, const struct rv__store_place *after,

@@ -43,6 +43,7 @@ static const char *const names[FRAME_TYPES] = {
     [FRAME_PONG] = "pong",
     [FRAME_BYE] = "bye",
     [FRAME_DYING] = "dying",
+    [FRAME_MEMBERS] = "members",
 };
 
 const char *rv__frame_type_name(enum rv__frame_type type)

@@ -33,8 +33,9 @@ enum rv__frame_type {
     FRAME_BEGUN,      /* engine: a call has begun; its answer comes at its end */
     FRAME_PING,       /* both: are you there? */
     FRAME_PONG,
-    FRAME_BYE,   /* both: the connection ends, on purpose */
-    FRAME_DYING, /* worker: a signal is ending its process */
+    FRAME_BYE,     /* both: the connection ends, on purpose */
+    FRAME_DYING,   /* worker: a signal is ending its process */
+    FRAME_MEMBERS, /* engine: the members of its store have changed */
     FRAME_TYPES,
 };
 enum { RV__PROTOCOL = 2 };

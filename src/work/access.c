@@ -1,4 +1,4 @@
-/* access.c: may this execution read that, and the note that it did (access.h). */
+/* access.c: decides what an execution may read of its run, and records what it has read (access.h). */
 #include "work/access.h"
 
 #include <stdio.h>
@@ -9,7 +9,9 @@
 #include "read/read.h"
 #include "work/work.h"
 
-enum { NOTED_MOST = 200 }; /* nodes of an attempt that are noted one by one; then: all of them */
+enum {
+    NOTED_MOST = 200
+}; /* nodes that are recorded one by one for an attempt; after these, one entry stands for all */
 
 /* ---------------------------------------------------------------------------------- scopes --- */
 
@@ -111,16 +113,17 @@ int rv__access_read(struct rv_ctx *ctx, int what, const char *name, const char *
     return rc;
 }
 
-/* Is that a node outside of its own state? */
+/* Whether the node is outside of the state that the attempt belongs to. */
 static bool is_others(const struct rv__view *view, const struct rv__entry *entry)
 {
     const struct rv__node *node = rv__entry_node(entry);
     bool own = (view->state != NULL && rv__body_encloses(view->state, node)) ||
-               (view->fence != NULL && rv__body_encloses(view->fence, node)); /* of its own tool */
+               (view->fence != NULL &&
+                rv__body_encloses(view->fence, node)); /* inside its own tool */
     return !own;
 }
 
-/* Does it see such a node by this name, or ("none") any? */
+/* Whether it sees such a node of this name; with "none" as the name, of any name. */
 static bool sees_others(const struct rv__view *view, struct rv__str alias)
 {
     const struct rv__entry *entry = rv__str_none(alias) ? view->scope : rv__view_find(view, alias);
@@ -129,12 +132,12 @@ static bool sees_others(const struct rv__view *view, struct rv__str alias)
     return entry != NULL && is_others(view, entry);
 }
 
-/* What it sees does not change while it runs: once is enough. */
+/* What an attempt sees does not change while it runs, so each node is recorded once. */
 void rv__access_saw_steps(struct rv_ctx *ctx, struct rv__str alias)
 {
     bool scoped;
     struct rv__buf text;
-    if (ctx->services == NULL || ctx->view.node == NULL) /* in a host: who shows it notes it */
+    if (ctx->services == NULL || ctx->view.node == NULL) /* in a host: the engine's side notes it */
         return;
     (void)rv__ctx_access(ctx, &scoped);
     if (!scoped || !sees_others(&ctx->view, alias))
@@ -146,7 +149,8 @@ void rv__access_saw_steps(struct rv_ctx *ctx, struct rv__str alias)
         rv__buf_str(&text, alias);
     }
     if (text.rc == RV_OK && !is_noted(ctx, rv__buf_view(&text)) && !is_noted(ctx, rv__str("steps")))
-        (void)note(ctx, rv__buf_view(&text), "context"); /* no memory: its work soon has none too */
+        (void)note(ctx, rv__buf_view(&text),
+                   "context"); /* without memory its work will soon fail, too */
     rv__buf_done(&text);
 }
 
@@ -183,7 +187,7 @@ int rv__access_attachments(struct rv_ctx *ctx, const rv_attachment_query *query,
 
 /* ----------------------------------------------------------------------------------- tokens --- */
 
-/* 256 bits from the system: nobody guesses that. */
+/* 256 random bits from the system: they cannot be guessed. */
 void rv__pass_make(char ret[RV__PASS_SIZE])
 {
     size_t at = sizeof RV_TOKEN_PREFIX - 1;

@@ -41,38 +41,40 @@ enum {
 
 /* A read that is to be recorded: in the attempt's arena. */
 struct rv__read_note {
-    struct rv__read_note *next; /* newest first */
+    struct rv__read_note *next; /* the loop's list, newest first */
     struct rv__read_note *before;
     struct rv__str what;    /* "logs", "attachments", "attachments/ID", "steps/ALIAS", "run" … */
-    struct rv__str through; /* by which way: "context", the name of a tool */
+    struct rv__str through; /* how it was read: "context", or the name of a tool */
 };
 
-/* The scope of a piece of work. *scoped (unless NULL): it belongs to an execution; else it has none, and nothing
+/* The scope of a piece of work. *scoped (may be NULL): whether it belongs to an execution. If it does not, nothing
  * is recorded. */
 enum rv__access rv__ctx_access(const struct rv_ctx *ctx, bool *scoped);
 
-/* May it read that? `what`: enum rv_read_what; `name`: of RV_READ_ATTACHMENT its id, of RV_READ_RUN what of the run;
- * else NULL. Changes nothing: also for who does not do its work. RV_EDENIED, RV_EINVAL. */
+/* Whether it may read that. `what`: enum rv_read_what. `name`: the id of an attachment (RV_READ_ATTACHMENT), the
+ * part of the run (RV_READ_RUN), else NULL. Changes nothing, so any thread may call it. Errors: RV_EDENIED,
+ * RV_EINVAL. */
 int rv__access_check(const struct rv_ctx *ctx, int what, const char *name, rv_error *err);
-/* What is recorded of it; in `out`. */
+/* Append to `out` the name under which that read is recorded. */
 void rv__access_name_read(int what, const char *name, struct rv__buf *out);
 
-/* The same for who does its work, and the read is noted. `through` is static. RV_EDENIED, RV_EINVAL, RV_ENOMEM. */
+/* Check as above, and record the read. Only for the thread that does the work. `through` is static. Errors:
+ * RV_EDENIED, RV_EINVAL, RV_ENOMEM. */
 int rv__access_read(struct rv_ctx *ctx, int what, const char *name, const char *through,
                     rv_error *err);
-/* It has seen a node's outcome in its context ("none": all of them). */
+/* Record that it has seen a node's outcome in its context; with "none" as the alias, all of them. */
 void rv__access_saw_steps(struct rv_ctx *ctx, struct rv__str alias);
 
-/* Pages of its run's log and attachments, as rv_logs() and rv_attachments(), through its scope. `through` NULL, of logs:
- * that it reads them is noted already. */
+/* Pages of its run's log and attachments, as rv_logs() and rv_attachments(), within its scope. `through` NULL (logs
+ * only): the read is recorded already. */
 int rv__access_logs(struct rv_ctx *ctx, const rv_log_query *query, const char *through,
                     rv_log_list **ret, rv_error *err);
 int rv__access_attachments(struct rv_ctx *ctx, const rv_attachment_query *query,
                            const char *through, rv_attachment_list **ret, rv_error *err);
 
-/* A new token, or "" without chance from the system. */
+/* Make a new token; "" if the system gives no random bytes. */
 void rv__pass_make(char ret[RV__PASS_SIZE]);
-/* Equal? Looks at every byte, whatever it finds. "" is nobody's. */
+/* Whether two tokens are equal. Always compares every byte, so the time tells nothing. "" equals no token. */
 bool rv__pass_is(const char *pass, const char *given);
 
 #endif

@@ -1,5 +1,5 @@
-/* agent.c: what the agent of a state sees beyond other steps: what its state depends on, its parameters, and
- * which state it works for. Only the agent itself does; a workflow that is one sees the input it is given. */
+/* agent.c: what only the agent of a state sees: the results of the state's dependencies, its parameters, and which
+ * state it works for. Steps inside of an agent that is a workflow see the workflow's input instead. */
 #include "base/error.h"
 #include "base/json.h"
 #include "work/work.h"
@@ -17,7 +17,7 @@ static int put_inputs(struct rv_ctx *ctx, struct rv__buf *out)
     return rv__view_inputs(&ctx->view, &rows.source, out, NULL);
 }
 
-/* The manifest's, which the run's input was laid over; the agent's and the state's over that. */
+/* Later ones override earlier ones: the manifest's parameters, the run's input, the agent's and the state's own. */
 static int put_parameters(struct rv_ctx *ctx, const struct rv__state *state, struct rv__buf *out)
 {
     struct rv__str own = rv__str_none(state->parameters) ? rv__str("{}") : state->parameters;

@@ -1,15 +1,15 @@
-/* builtin.c: work that needs no function of the program: conditions, items and inputs as expressions;
- * value, delay and signal steps whose parameters are; and descriptions. And the executors that do it: of
- * expressions, of commands, of requests.
+/* builtin.c: work that needs no function of the program: conditions, items and inputs that are expressions; value,
+ * delay and signal steps with expressions; and descriptions. Also the executors for expressions, commands and
+ * requests.
  *
  *   start ──▶ evaluate its parameters ──▶ do it ──▶ done ──▶ evaluate its description ──▶ the loop's inbox
  *              (evaluator)                                    (evaluator)
  *
- * A description is made at the end of a step's attempt, as part of it. What ends without an attempt, a
- * supervisor or a wait, is asked for its description by the state machine, as work of its own.
+ * The description of a step is made at the end of its attempt, as part of it. For supervisors and waits, which have
+ * no attempt, the state machine asks for the description as separate work.
  *
- * Each arrow leaves on the thread that finished the part before: nothing of it is the loop's business.
- * With a testing kit all of it is work by hand: it is over when rv__builtin_run() returns. */
+ * Each part begins on the thread that finished the part before; the engine's loop is not involved. With a testing
+ * kit everything is done when rv__builtin_run() returns. */
 #include "work/builtin.h"
 
 #include <stdio.h>
@@ -22,14 +22,14 @@
 #include "work/labels.h"
 #include "work/work.h"
 
-/* The longest a delay may be told to take: as in plans. */
+/* The longest delay, as in plans. */
 static const double MOST_MS = (double)RV__PLAN_MAX_MS;
 
 /* ---------------------------------------------------------------------------- evaluating --- */
 
 static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, const rv_error *err);
 
-/* Is it a step that the I/O loop does, once its parameters are there? */
+/* Whether the I/O loop runs this step once its parameters are evaluated. */
 static bool needs_io(const struct rv_ctx *ctx)
 {
     enum rv__step_kind kind = ctx->eval < 0 ? ctx->view.node->step.kind : STEP_KINDS;
@@ -46,7 +46,7 @@ int rv__services_evaluator(struct rv__services *services, struct rv__evaluator *
     return rc;
 }
 
-/* Waits for it: no virtual time passes. One at a time, so whose thread it is does not matter. */
+/* For test engines: waits for the evaluation, so that no virtual time passes. One call at a time, on any thread. */
 static int evaluate_now(struct rv__services *services, const struct rv__evaluation *evaluation,
                         struct rv__buf *json, rv_error *err)
 {
@@ -71,7 +71,7 @@ static void evaluate_by_hand(struct rv_ctx *ctx)
     rv__buf_done(&json);
 }
 
-/* For the engine's own part of the work. It is handed back, and so begun again. */
+/* No memory for the engine's part of the work: hand it back, so that it begins again. */
 static void no_memory(struct rv_ctx *ctx)
 {
     ctx->given_up = true;
@@ -93,9 +93,9 @@ void rv__work_post(struct rv_ctx *ctx)
 void rv__work_evaluate(struct rv_ctx *ctx, uint32_t number)
 {
     struct rv__services *services = ctx->services;
-    /* Else it is a part of an attempt, or comes behind the items. */
+    /* Otherwise it is one part of an attempt, or it follows the evaluation of items. */
     bool is_all = !ctx->describing && !needs_io(ctx) && ctx->labels == NULL;
-    rv__sight_done(&ctx->sight); /* of what was evaluated before */
+    rv__sight_done(&ctx->sight); /* the one of the previous evaluation */
     rv__sight_init(&ctx->sight, ctx);
     ctx->evaluation = (struct rv__evaluation){ .set = ctx->exprs->set,
                                                .number = number - 1,
@@ -119,7 +119,8 @@ static void take_value(struct rv_ctx *ctx, struct rv__str json)
         no_memory(ctx);
 }
 
-/* A nested workflow's input: as it was evaluated, or that around it, held to the schema. */
+/* Check the input of a nested workflow by its schema, and take it. The input is evaluated, or that of the enclosing
+ * workflow. */
 static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
 {
     struct rv__violations bad;
@@ -143,7 +144,7 @@ static void take_input(struct rv_ctx *ctx, struct rv__blob *input)
     ctx->outcome = MSG_DONE;
 }
 
-/* The one around it. A long one is read, and so it is written once more if it is the same. */
+/* Take the input of the enclosing workflow. A long one is read from the store, and stored again. */
 static void take_input_around(struct rv_ctx *ctx)
 {
     struct rv__stored_rows rows;
@@ -178,7 +179,8 @@ static void take_delay(struct rv_ctx *ctx, struct rv__str json)
             rv__duration_ms(words, &n) == RV_OK)
             ms = (double)n / unit;
     } else if (rv__json_type(value) == RV__JSON_NUMBER) {
-        (void)rv__json_double(value, &ms); /* outside of a double's range: it stays negative */
+        (void)rv__json_double(
+            value, &ms); /* a number outside the range of a double leaves `ms` negative */
     }
     if (!(ms >= 0) || ms * unit > MOST_MS) {
         rv_fail(ctx,
@@ -217,7 +219,7 @@ static void take_signal(struct rv_ctx *ctx, struct rv__str json)
     ctx->due_ms = timeout_ms > 0 ? rv__wall_ms(ctx->services->clock) + timeout_ms : 0;
 }
 
-/* Text as it is, anything else as JSON. `err`: it goes without one, and is otherwise as it was. */
+/* Set the description: text as it is, anything else as JSON. If `err` is set, there is no description. */
 static void take_description(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)
 {
     struct rv__str text = json;
@@ -226,11 +228,11 @@ static void take_description(struct rv_ctx *ctx, struct rv__str json, const rv_e
         return;
     }
     if (rv__json_type(json) == RV__JSON_STRING)
-        (void)rv__json_string(json, &ctx->arena, &text); /* no memory: with its quotes */
+        (void)rv__json_string(json, &ctx->arena, &text); /* without memory it keeps its quotes */
     rv_describe(ctx, "%.*s", RV__ARG(text));
 }
 
-/* The same where that is all there is to do: the text is the value, as it would be in the state. */
+/* The same for work that only makes a description: the text is the value. */
 static void take_description_alone(struct rv_ctx *ctx, struct rv__str json, const rv_error *err)
 {
     static const char before[] = "\"description\":";
@@ -255,7 +257,7 @@ static void given_path(struct rv_ctx *ctx, const char *path, const char *root, c
     struct rv__scope *scope = &ctx->sight.scope;
     const struct rv__str none = { NULL, 0 };
     bool waits = scope->at_hand;
-    scope->at_hand = true; /* what is not here is recorded elsewhere */
+    scope->at_hand = true; /* values that are not in memory are recorded elsewhere */
     if (ctx->records && scope->find(scope, rv__str(root), rv__str(name), none, &found) == RV_OK)
         rv__ctx_given_shared(ctx, rv__str(path), found.json);
     scope->at_hand = waits;
@@ -275,7 +277,7 @@ static void given_step(struct rv_ctx *ctx, struct rv__str alias)
     rv__buf_done(&path);
 }
 
-/* What its expressions see: inputs, results and items are recorded elsewhere. */
+/* Record what its expressions see. Inputs, results and items are also recorded elsewhere, so these are shortened. */
 static void given_uses(struct rv_ctx *ctx)
 {
     struct rv__expr_use use;
@@ -326,7 +328,7 @@ static void begin_with(struct rv_ctx *ctx, struct rv__str json)
     rv__work_finish(ctx);
 }
 
-/* Its parameters are there; what a function made of them replaces what the plan says, and is no template. */
+/* Its parameters are evaluated. Parameters made by a function override those of the plan, and contain no templates. */
 static void take_parameters(struct rv_ctx *ctx, struct rv__str json)
 {
     struct rv__stored_rows rows;
@@ -389,14 +391,15 @@ static void evaluated(struct rv__evaluation *evaluation, struct rv__str json, co
     }
 }
 
-/* By hand whoever runs it says so. */
+/* In a test engine, the caller reports the end. */
 void rv__work_finish(struct rv_ctx *ctx)
 {
     if (!ctx->services->by_hand)
         ctx->work.done(&ctx->work, NULL);
 }
 
-/* An input that a function made: a nested workflow's is held to its schema as any other, a step's are parameters. */
+/* Take an input that a function made. That of a nested workflow is checked by its schema; that of a step becomes the
+ * step's parameters. */
 static void take_made_input(struct rv_ctx *ctx)
 {
     bool object = ctx->result != NULL &&
@@ -416,7 +419,7 @@ static void take_made_input(struct rv_ctx *ctx)
     rv__blob_unref(made);
 }
 
-/* A description that a function made. Nothing, or one that fails: it goes without. */
+/* A description made by a function. If that fails or returns nothing, there is none. */
 static void take_made_description(struct rv_ctx *ctx)
 {
     struct rv__blob *made = rv__blob_ref(ctx->result);
@@ -477,6 +480,24 @@ char *rv__ctx_c_text(struct rv_ctx *ctx, struct rv__str text, const char *what)
     return copy;
 }
 
+const char *rv__ctx_path(struct rv_ctx *ctx, struct rv__str path, const char *what)
+{
+    struct rv__buf full;
+    const char *text = NULL;
+    rv__buf_init(&full, RV__PATH_ROOM);
+    if (path.len > 0 && path.at[0] != '/' && ctx->directory != NULL) {
+        rv__buf_text(&full, ctx->directory);
+        rv__buf_char(&full, '/');
+    }
+    rv__buf_str(&full, path);
+    if (rv__buf_err(&full, NULL) == RV_OK)
+        text = rv__ctx_c_text(ctx, rv__buf_view(&full), what);
+    else
+        rv_fail(ctx, "%s is too long", what);
+    rv__buf_done(&full);
+    return text;
+}
+
 static void token_fired(struct rv__cancel_watch *watch)
 {
     struct rv_ctx *ctx = RV__CONTAINER(watch, struct rv_ctx, watch);
@@ -499,7 +520,7 @@ void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_c
     int rc = start(ctx);
     if (rc == RV_OK && !rv__cancel_watch(ctx->work.token, &ctx->watch))
         stop(ctx);
-    pthread_mutex_unlock(&ctx->gate); /* it may be gone from here on, if it was started */
+    pthread_mutex_unlock(&ctx->gate); /* if it was started, ctx may be freed from here on */
     if (rc == RV_OK)
         return;
     ctx->given_up = rc == RV_ECLOSED;
@@ -509,7 +530,7 @@ void rv__io_begin(struct rv_ctx *ctx, const char *what, int (*start)(struct rv_c
 
 void rv__io_ended(struct rv_ctx *ctx)
 {
-    pthread_mutex_lock(&ctx->gate); /* until its beginning is over, however quick it was */
+    pthread_mutex_lock(&ctx->gate); /* waits until its start is over, even if it ended quickly */
     pthread_mutex_unlock(&ctx->gate);
     rv__cancel_unwatch(ctx->work.token, &ctx->watch);
 }
@@ -526,20 +547,26 @@ bool rv__builtin(const struct rv__plan_exprs *exprs, const struct rv__effect *ef
     return effect->node != NULL && rv__plan_exprs_number(exprs, effect->node, slot) != 0;
 }
 
-/* What the loop knows and the others do not; and the I/O loop, when it is first needed. */
+int rv__services_io(struct rv__services *services, rv_error *err)
+{
+    const struct rv__io_opts opts = { .deny_private = services->http_deny_private };
+    return services->io == NULL && !services->by_hand ? rv__io_new(&opts, &services->io, err)
+                                                      : RV_OK;
+}
+
+/* Prepare what only the loop knows, and create the I/O loop when it is first needed. */
 static bool prepare_io(struct rv_ctx *ctx)
 {
     struct rv__services *services = ctx->services;
     rv_error err;
-    if (ctx->directory != NULL) { /* the loop's: it may be registered from elsewhere meanwhile */
+    if (ctx->directory != NULL) { /* a copy: it may be registered from another file meanwhile */
         ctx->directory = rv__arena_dup(&ctx->arena, ctx->directory, strlen(ctx->directory));
         if (ctx->directory == NULL) {
             no_memory(ctx);
             return false;
         }
     }
-    const struct rv__io_opts opts = { .deny_private = services->http_deny_private };
-    if (services->io == NULL && !services->by_hand && rv__io_new(&opts, &services->io, &err) < 0)
+    if (rv__services_io(services, &err) < 0)
         return rv_fail(ctx, "commands and requests cannot be run: %s", err.message) == 0;
     return true;
 }
@@ -591,7 +618,7 @@ static size_t builtin_start(struct rv__executor *self, struct rv__work *const *w
 
 static void builtin_free(struct rv__executor *self)
 {
-    rv__free(self); /* who does its work, the evaluator and the I/O loop, is the workshop's */
+    rv__free(self); /* the evaluator and the I/O loop belong to the services */
 }
 
 int rv__builtins_new(const struct rv__executor *head, struct rv__executor **ret, rv_error *err)

@@ -1,5 +1,5 @@
-/* cfiles.c: workflow files in C: compiled, and looked at, in a host or here; with what they nest by file. Scripts are gathered
- * here, too, and looked into by scripts.c. */
+/* cfiles.c: workflow files in C: compiles them and reads their tables, in a host or in this process, with the files
+ * that they nest. Scripts are collected here, too; scripts.c loads those. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -22,8 +22,8 @@ static bool ends_with(const char *path, const char *ending)
     return len > tail && strcmp(path + len - tail, ending) == 0;
 }
 
-/* Its functions are called in this process: it stays loaded for good, as runs may be in it at any time. So
- * does the descriptor: the loader knows objects by their names, and its number is in this one's. */
+/* Load it into this process. It stays loaded for good, since runs may be in its functions at any time. So does the
+ * descriptor: the loader knows objects by name, and the name of this one contains the descriptor's number. */
 static int load_here(const char *object, rv_workflow **ret, rv_error *err)
 {
     struct rv__table table = { .functions = NULL };
@@ -82,7 +82,7 @@ struct nested {
     struct rv__arena arena; /* of names */
 };
 
-/* It is to be loaded with the others. */
+/* Remember a file that is to be loaded with the others. */
 static int add_text(struct rv__c_files *files, const char *path)
 {
     for (size_t i = 0; i < files->text_count; i++)
@@ -145,7 +145,7 @@ static int name_nested(void *arg, struct rv__str said, struct rv__str *name)
     return rc;
 }
 
-/* What it nests by file, by name from now on. Errors: RV_EINVAL, with file->why; RV_ENOMEM. */
+/* Replace the files that it nests by the names of their workflows. Errors: RV_EINVAL, with file->why; RV_ENOMEM. */
 int rv__c_file_nested(struct rv__c_files *files, struct rv__c_file *file)
 {
     struct nested n = { .files = files, .file = file };
@@ -157,16 +157,16 @@ int rv__c_file_nested(struct rv__c_files *files, struct rv__c_file *file)
 
 /* ------------------------------------------------------------------------------ loading --- */
 
-/* Each function is callable as "file/function", too: that says which, where several files have one. */
+/* Make each function callable as "file/function", too, for the case that several files have one of this name. */
 static int add_long_names(struct rv__c_file *file)
 {
     rv_workflow *w = file->workflow;
     struct rv__str stem = rv__file_stem(rv__str(file->path));
     struct rv__buf name;
-    rv__buf_init(&name,
-                 (size_t)4 * RV__PLAN_MAX_NAME); /* one that is too long to be called is left out */
+    rv__buf_init(
+        &name, (size_t)4 * RV__PLAN_MAX_NAME); /* longer names cannot be called, and are left out */
     for (const struct rv__named_fn *f = w->functions, *next; f != NULL; f = next) {
-        next = f->next; /* more are put before them */
+        next = f->next; /* add_long_names() puts new ones in front */
         rv__buf_reset(&name);
         rv__buf_fmt(&name, "%.*s/%.*s", RV__ARG(stem), RV__ARG(f->name));
         if (name.rc != RV_OK)
@@ -180,8 +180,8 @@ static int add_long_names(struct rv__c_file *file)
     return w->rc == RV_ENOMEM ? RV_ENOMEM : RV_OK;
 }
 
-/* The hash of a module is recorded with each attempt of its functions (SPEC: words): the first 64 bits of
- * its SHA-256, which is enough to know it again. */
+/* The hash of a module is recorded with each attempt of its functions: the first 64 bits of its SHA-256, which is
+ * enough to recognise it. */
 static int note_hash(rv_workflow *w, const char *object, rv_error *err)
 {
     struct rv__sha256 hash;
@@ -203,7 +203,7 @@ static int note_hash(rv_workflow *w, const char *object, rv_error *err)
     return RV_OK;
 }
 
-/* Its commands are relative to its folder. */
+/* Commands of the workflow are relative to its folder. */
 int rv__c_file_directory(struct rv__c_file *file)
 {
     rv_workflow *w = file->workflow;
@@ -214,11 +214,11 @@ int rv__c_file_directory(struct rv__c_file *file)
         folder = (struct rv__str){ file->path,
                                    slash > file->path ? (size_t)(slash - file->path) : 1 };
     if (folder.len >= sizeof named)
-        return RV_OK; /* which no file that could be read has */
+        return RV_OK; /* no readable file has such a long path */
     snprintf(named, sizeof named, "%.*s", RV__ARG(folder));
     char *full = realpath(named, NULL);
     if (full == NULL)
-        return RV_OK; /* gone meanwhile */
+        return RV_OK; /* the folder was deleted meanwhile */
     w->directory = rv__arena_dup(&w->arena, full, strlen(full));
     free(full);
     return w->directory != NULL ? RV_OK : RV_ENOMEM;
@@ -238,7 +238,7 @@ static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
         if (files->hosts == NULL && files->services != NULL)
             rc = rv__services_hosts(files->services, &files->hosts, err);
         else if (files->hosts == NULL)
-            rc = rv__hosts_new(&(struct rv__hosts_opts){ .limit = 1 }, &files->hosts, err);
+            rc = rv__hosts_new(&(struct rv__hosts_opts){ .limit = 1 }, NULL, &files->hosts, err);
         if (rc == RV_OK)
             rc = rv__hosted_workflow(files->hosts, object, &file->workflow, err);
     }
@@ -259,16 +259,16 @@ static int load_workflow(struct rv__c_files *files, struct rv__c_file *file)
     return rv__c_file_nested(files, file);
 }
 
-/* What stands for it where it is not to be loaded: others may nest it, and are looked at themselves. */
+/* Make a placeholder for a file that is not to be loaded, since other files may nest it. */
 int rv__c_file_stand_in(struct rv__c_file *file, rv_error *err)
 {
     struct rv__arena arena;
     struct rv__str name;
     enum rv__declares declares;
-    rv__arena_init(&arena, SIZE_MAX); /* RV__DEFINE_MAX_BYTES bounds what is read */
+    rv__arena_init(&arena, SIZE_MAX); /* bounded by RV__DEFINE_MAX_BYTES */
     int rc = rv__cfile_name(file->path, &arena, &declares, &name);
     if (rc == RV_OK && declares == DECLARES_FUNCTIONS) {
-        rv__arena_done(&arena); /* nobody can nest it */
+        rv__arena_done(&arena); /* a library of functions: nobody can nest it */
         return RV_OK;
     }
     if (rc == RV_OK)
@@ -279,7 +279,7 @@ int rv__c_file_stand_in(struct rv__c_file *file, rv_error *err)
     return rc < 0 ? rv__nomem(err) : RV_OK;
 }
 
-/* As far as it is to be looked into; or why that could not be. Errors: RV_ENOMEM. */
+/* Compile or load the file as far as `depth` says. If that fails, file->why says why. Errors: RV_ENOMEM. */
 static int load_file(struct rv__c_files *files, struct rv__c_file *file, rv_error *err)
 {
     char object[RV__CFILE_PATH];
@@ -301,7 +301,7 @@ int rv__c_files_add(struct rv__c_files *files, const char *path, struct rv__c_fi
                     rv_error *err)
 {
     struct stat st = { .st_ino = 0 };
-    (void)stat(path, &st); /* one that is gone is told when it is looked into */
+    (void)stat(path, &st); /* a missing file is reported when it is loaded */
     if (files->count == files->cap) {
         size_t cap = files->cap ? files->cap * 2 : 8;
         struct rv__c_file **items = rv__realloc(files->items, cap * sizeof(struct rv__c_file *));
@@ -340,7 +340,7 @@ int rv__c_files_add(struct rv__c_files *files, const char *path, struct rv__c_fi
     return RV_OK;
 }
 
-/* One more, if it is not there; *ret NULL: it is. */
+/* Add a file, unless it is there already. *ret: the new one; *known: the one that was there; the other is NULL. */
 static int add_file(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
                     struct rv__c_file **known, rv_error *err)
 {
@@ -363,13 +363,13 @@ int rv__c_files_take(struct rv__c_files *files, const char *path, struct rv__c_f
     if (rc < 0 || fresh == NULL)
         return rc;
     *ret = fresh;
-    if (fresh->real != NULL) /* with the others: rv__c_files_load_scripts() */
+    if (fresh->real != NULL) /* loaded together with the others, by rv__c_files_load_scripts() */
         return RV_OK;
     return load_file(files, fresh, err);
 }
 
-/* Sources that lie in a folder need not be workflows: one that was only found, and declares none, is
- * nobody's mistake. */
+/* Whether a source declares a workflow or functions. Other sources that are found in a folder are passed over
+ * without a message. */
 static int declares(const char *path, bool *ret, rv_error *err)
 {
     struct rv__arena arena;
@@ -382,7 +382,8 @@ static int declares(const char *path, bool *ret, rv_error *err)
     return rc < 0 ? rv__nomem(err) : RV_OK;
 }
 
-/* Of those that were found, the scripts, or the others: those that are meant. */
+/* Take the scripts, or the other files, among those that were found: files that were named, and files that declare
+ * something. */
 static int take_found(struct rv__c_files *files, const struct rv__definitions *found, bool scripts,
                       const char *const *named, size_t count, rv_error *err)
 {
@@ -440,7 +441,7 @@ int rv__c_files_find_file(struct rv__c_files *files, const char *path, const str
         return rc;
     *ret = draft_of(file);
     if (*ret == NULL && file->real != NULL && file->why.code == 0)
-        return RV_ENOTFOUND; /* not yet: whoever asks is asked again when it is there */
+        return RV_ENOTFOUND; /* not loaded yet: the caller asks again when it is */
     return *ret != NULL ? RV_OK : RV_EINVAL;
 }
 
@@ -495,7 +496,8 @@ int rv__c_files_complain(const struct rv__c_files *files, struct rv__definitions
     int rc = RV_OK;
     for (size_t i = 0; i < files->count && rc == RV_OK; i++) {
         const struct rv__c_file *file = files->items[i];
-        struct rv__str said = { NULL, 0 }; /* of one that could be loaded only warnings */
+        struct rv__str said = { NULL,
+                                0 }; /* the warnings of a file that was loaded are not repeated */
         if (file->workflow == NULL && !file->taken)
             said = file->said.len > 0 ? rv__buf_view(&file->said) : rv__str("");
         if (!file->done && file->why.code != 0)
@@ -518,6 +520,7 @@ void rv__c_files_done(struct rv__c_files *files)
         rv__free(files->texts[i]);
     rv__free(files->texts);
     rv__free(files->items);
+    rv__script_kept_free(files->kept);
     if (files->services == NULL)
         rv__hosts_free(files->hosts);
 }

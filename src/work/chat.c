@@ -1,14 +1,14 @@
-/* chat.c: a turn of a chat: the conversation so far becomes a request to its provider, the answer an outcome
- * (SPEC §9). And what a tool is called with, which is the input of its body.
+/* chat.c: a turn of a chat: sends the conversation so far to its provider, and turns the answer into an outcome
+ * (SPEC §9). Also the arguments of a tool call, which are the input of the tool's body.
  *
- * The conversation is what the state machine has recorded of it (rv__view.talk): the answers, with the calls in
- * their states, and what the tools said. So nothing is kept here between two turns, and a turn that is asked
- * again after a crash sends the same. Begun on the evaluator's thread, ended on that of the I/O loop.
+ * The conversation is what the state machine has recorded (rv__view.talk): the answers, with the calls in their
+ * states, and the results of the tools. So nothing is kept here between two turns, and a turn that is repeated after
+ * a crash sends the same request. Begins on the evaluator's thread, ends on that of the I/O loop.
  *
- * An answer that streams in is told piece by piece in the log. It is recorded as any other, when it is whole.
+ * An answer that is streamed appears in the log piece by piece. It is recorded when it is complete.
  *
- * An answer that must fit a schema and does not is recorded like any other, with what is wrong as `invalid` in
- * its state and a call of no tool, so that the model is asked again, and told; a second one in a row fails. */
+ * An answer that does not match its schema is recorded like any other, with the error as `invalid` in its state and a
+ * call of no tool, so that the model is told and asked again; a second one in a row fails. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,20 +16,24 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/mask.h"
+#include "work/attached.h"
 #include "work/prompts.h"
 #include "work/secrets.h"
 #include "work/work.h"
 
 enum {
-    WITHIN_MS = 600000, /* of one request, where its step says nothing: models think for minutes */
+    WITHIN_MS =
+        600000, /* time limit of one request if its step sets none: models think for minutes */
     FIRST_WAIT_MS =
-        1000, /* where a server is busy and does not say for how long; doubled each time, */
+        1000, /* wait if a server is busy and does not say for how long; doubled each time, */
     MOST_WAIT_MS = 60000, /* up to this */
     KEPT_PROMPT_BYTES =
-        256 << 10,           /* of a prompt that later attempts of its state are to see again */
-    INVALID_BYTES = 2000,    /* of what is told about an answer that does not fit */
-    ANSWER_BYTES = 64 << 20, /* of an answer as it comes: in a stream each word has its own event */
+        256 << 10,        /* limit of a prompt that is kept for later attempts of its state */
+    INVALID_BYTES = 2000, /* limit of what the model is told about an answer that does not match */
+    ANSWER_BYTES =
+        64 << 20, /* limit of an answer as received: in a stream each word has its own event */
 };
+#define MOST_COST 1e9 /* limit of one request: a provider may report any number of tokens */
 
 /* --------------------------------------------------------------------------- what was said --- */
 
@@ -54,7 +58,7 @@ static int gather(struct rv_ctx *ctx, struct said *ret)
     return RV_OK;
 }
 
-/* The state or the result of one, as JSON in the arena. */
+/* Read the state or the result of an entry, as JSON in the arena. */
 static int read_entry(struct rv_ctx *ctx, const struct rv__entry *entry, bool state,
                       struct rv__str *ret, rv_error *err)
 {
@@ -83,7 +87,7 @@ static struct rv__str as_text(struct rv_ctx *ctx, struct rv__str json)
     return rv__ctx_text(ctx, json);
 }
 
-/* What a tool said, or why it could not. */
+/* The result of a tool, or the error if it failed. */
 static int tool_said(struct rv_ctx *ctx, const struct rv__entry *entry, struct rv__message *ret,
                      rv_error *err)
 {
@@ -162,7 +166,7 @@ static struct rv__message *add_message(struct rv_ctx *ctx, struct messages *to, 
     return m;
 }
 
-/* The calls of a turn, each with its answer. */
+/* Add the calls of a turn, each with its answer. */
 static int add_calls(struct rv_ctx *ctx, const struct said *said, size_t turn, struct rv__str calls,
                      struct messages *to, rv_error *err)
 {
@@ -202,7 +206,7 @@ static int add_turn(struct rv_ctx *ctx, const struct said *said, size_t turn, st
     m->text = as_text(ctx, result);
     if (!is(state, RV__JSON_OBJECT))
         return RV_OK;
-    if (rv__json_get(state, "text", &text)) /* its result is what the model had set */
+    if (rv__json_get(state, "text", &text)) /* the entry's result is what the model had set */
         m->text = as_text(ctx, text);
     if (rv__json_get(state, "invalid", &invalid)) {
         struct rv__message *again = add_message(ctx, to, ROLE_USER);
@@ -230,7 +234,7 @@ static bool has_member(struct rv_ctx *ctx, struct rv__str object, struct rv__str
     return false;
 }
 
-/* All members of these objects; of those of one name the last. */
+/* Write one object with the members of all these objects. If a name occurs twice, the last one counts. */
 static void put_merged(struct rv_ctx *ctx, const struct rv__str *objects, size_t count,
                        struct rv__buf *out)
 {
@@ -256,7 +260,7 @@ static void put_merged(struct rv_ctx *ctx, const struct rv__str *objects, size_t
     rv__buf_char(out, '}');
 }
 
-/* What set_outputs was called with in this conversation, which begins at `from`. */
+/* Take the arguments of all calls of set_outputs in this conversation, which begins at `from`. */
 static int take_outputs(struct rv_ctx *ctx, const struct said *said, size_t from, rv_error *err)
 {
     struct rv__str *objects = rv__arena_zalloc(&ctx->arena, said->count + 1, sizeof *objects);
@@ -307,7 +311,7 @@ static int write_tools(struct rv_ctx *ctx, struct rv__str *ret, rv_error *err)
 static bool refuse(struct rv_ctx *ctx, const char *code)
 {
     rv__ctx_error_code(ctx, code);
-    ctx->behavior = BEHAVIOR_FINAL; /* it would be the same again */
+    ctx->behavior = BEHAVIOR_FINAL; /* a retry would fail in the same way */
     return false;
 }
 
@@ -320,7 +324,7 @@ static bool get_text(struct rv_ctx *ctx, struct rv__str with, const char *key, s
     return true;
 }
 
-/* Does its plan name the provider? Then its limits were kept before this began. */
+/* Whether its plan names the provider. Then the engine has applied the provider's limits before this began. */
 static bool is_named(const struct rv_ctx *ctx)
 {
     struct rv__str name;
@@ -328,7 +332,7 @@ static bool is_named(const struct rv_ctx *ctx)
            rv__json_string_is(name, rv__str(rv__provider_name(ctx->provider)));
 }
 
-/* Who is asked. */
+/* Find the provider to ask. */
 static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str name = { NULL, 0 };
@@ -352,6 +356,10 @@ static bool take_provider(struct rv_ctx *ctx, struct rv__str with)
                 rv__provider_name(ctx->provider));
         return refuse(ctx, "noProvider");
     }
+    if (rv__node_bounds_cost(ctx->view.node) && !rv__provider_has_prices(ctx->provider)) {
+        rv_fail(ctx, RV__NO_PRICES, rv__provider_name(ctx->provider));
+        return refuse(ctx, "noPrices");
+    }
     if (rv__provider_key(ctx->provider) == NULL) {
         rv_fail(ctx, "the key of provider '%s' is not set: give %s to the engine's environment",
                 rv__provider_name(ctx->provider), rv__provider_key_variable(ctx->provider));
@@ -365,7 +373,7 @@ static bool is_first_turn(const struct rv_ctx *ctx)
     return rv__chat_turn(ctx->view.chat_number) == 1;
 }
 
-/* Which of them is the first of this conversation: those before it are of earlier attempts. */
+/* The index of the first turn of this conversation. Those before it belong to earlier attempts. */
 static size_t first_of_this(const struct rv_ctx *ctx, const struct said *said)
 {
     size_t at = said->count;
@@ -377,16 +385,20 @@ static size_t first_of_this(const struct rv_ctx *ctx, const struct said *said)
     return at;
 }
 
-static int add_prompt(struct rv_ctx *ctx, struct rv__str text, struct messages *to, rv_error *err)
+/* `files` NULL: none. */
+static int add_prompt(struct rv_ctx *ctx, struct rv__str text, const struct rv__attached *files,
+                      struct messages *to, rv_error *err)
 {
     struct rv__message *m = add_message(ctx, to, ROLE_USER);
     if (m == NULL)
         return rv__nomem(err);
     m->text = text;
+    m->files = files != NULL ? files->files : NULL;
+    m->file_count = files != NULL ? files->count : 0;
     return RV_OK;
 }
 
-/* The conversations of earlier attempts of its state, each with what it was asked. */
+/* Add the conversations of earlier attempts of its state, each with its prompt. */
 static int add_kept(struct rv_ctx *ctx, const struct said *said, size_t count, struct messages *to,
                     rv_error *err)
 {
@@ -399,14 +411,21 @@ static int add_kept(struct rv_ctx *ctx, const struct said *said, size_t count, s
         if (rv__chat_turn(number) == 1)
             rc = read_entry(ctx, said->at[i], true, &state, err);
         if (rc == RV_OK && is(state, RV__JSON_OBJECT) && rv__json_get(state, "prompt", &prompt))
-            rc = add_prompt(ctx, rv__ctx_text(ctx, prompt), to, err);
+            rc = add_prompt(ctx, rv__ctx_text(ctx, prompt), NULL, to, err);
         if (rc == RV_OK)
             rc = add_turn(ctx, said, i, to, err);
     }
     return rc;
 }
 
-/* For people: what the first request of a conversation says. */
+/* For people: what the first request of a conversation says, as JSON. */
+static void give_json(struct rv_ctx *ctx, const char *name, struct rv__str json)
+{
+    if (is_first_turn(ctx) && !rv__str_none(json))
+        rv__ctx_given(ctx, name, json);
+}
+
+/* The same for a text. */
 static void give(struct rv_ctx *ctx, const char *name, struct rv__str text)
 {
     struct rv__buf json;
@@ -415,8 +434,43 @@ static void give(struct rv_ctx *ctx, const char *name, struct rv__str text)
     rv__buf_init(&json, SIZE_MAX / 8); /* bounded by the text */
     rv__buf_json_str(&json, text);
     if (json.rc == RV_OK)
-        rv__ctx_given(ctx, name, rv__buf_view(&json));
+        give_json(ctx, name, rv__buf_view(&json));
     rv__buf_done(&json);
+}
+
+/* Do two lists of files, as they are described, have the same contents? Names in the journal may be masked. */
+static bool same_contents(struct rv__str one, struct rv__str other)
+{
+    struct rv__json_iter a, b;
+    struct rv__str file, twin, hash, twins;
+    size_t count = is(one, RV__JSON_ARRAY) ? rv__json_count(one) : 0;
+    if (count != (is(other, RV__JSON_ARRAY) ? rv__json_count(other) : 0))
+        return false;
+    if (count == 0)
+        return true;
+    rv__json_iter_init(&a, one);
+    rv__json_iter_init(&b, other);
+    while (rv__json_next(&a, NULL, &file) && rv__json_next(&b, NULL, &twin))
+        if (!is(file, RV__JSON_OBJECT) || !is(twin, RV__JSON_OBJECT) ||
+            !rv__json_get(file, "sha256", &hash) || !rv__json_get(twin, "sha256", &twins) ||
+            !rv__str_eq(hash, twins))
+            return false;
+    return true;
+}
+
+/* Are the attached files those that the first request of this conversation had? `first` is its answer. */
+static int check_same_files(struct rv_ctx *ctx, const struct rv__entry *first,
+                            const struct rv__attached *files, rv_error *err)
+{
+    struct rv__str state = { NULL, 0 }, before = rv__str("[]");
+    int rc = read_entry(ctx, first, true, &state, err);
+    if (rc == RV_OK && is(state, RV__JSON_OBJECT))
+        (void)rv__json_get(state, "attached", &before);
+    if (rc == RV_OK && !same_contents(before, files->described))
+        rc = rv__fail(err, RV_EINVAL,
+                      "an attached file has changed since the conversation began; it was %.*s",
+                      (int)(before.len < 400 ? before.len : 400), before.at);
+    return rc;
 }
 
 static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__model_request *talk,
@@ -425,6 +479,7 @@ static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__model_r
     struct messages messages = { .at = NULL };
     struct said said = { .count = 0 };
     struct rv__prompts asked;
+    struct rv__attached files;
     int rc = rv__prompts_take(ctx, with, &asked, err);
     if (rc == RV_OK && gather(ctx, &said) < 0)
         rc = rv__nomem(err);
@@ -437,12 +492,22 @@ static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__model_r
     talk->schema = asked.schema;
     give(ctx, "system", asked.system);
     give(ctx, "prompt", asked.prompt);
+    rc = rv__attached_take(ctx, with, &files, err);
+    if (rc == RV_OK && own < said.count)
+        rc = check_same_files(ctx, said.at[own], &files, err);
+    if (rc < 0) {
+        ctx->bad_files = rc == RV_EINVAL;
+        return rc;
+    }
+    give_json(ctx, "attached", files.described);
+    if (is_first_turn(ctx))
+        ctx->attached = files.described;
     if (asked.keeps_turns && is_first_turn(ctx))
         ctx->asked = rv__str_begin(asked.prompt, KEPT_PROMPT_BYTES);
     if (asked.keeps_turns)
         rc = add_kept(ctx, &said, own, &messages, err);
     if (rc == RV_OK)
-        rc = add_prompt(ctx, asked.prompt, &messages, err);
+        rc = add_prompt(ctx, asked.prompt, &files, &messages, err);
     for (size_t i = own; i < said.count && rc == RV_OK; i++)
         if (rv__chat_call(rv__entry_number(said.at[i])) < 0)
             rc = add_turn(ctx, &said, i, &messages, err);
@@ -455,7 +520,7 @@ static int take_talk(struct rv_ctx *ctx, struct rv__str with, struct rv__model_r
     return rc;
 }
 
-/* The body of the request, in the arena. */
+/* Write the body of the request, in the arena. */
 static bool take_body(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__model_request talk = { .provider = ctx->provider,
@@ -481,11 +546,11 @@ static bool take_body(struct rv_ctx *ctx, struct rv__str with)
         return true;
     rv_fail(ctx, "the conversation cannot be sent: %s", err.message);
     if (rc == RV_EINVAL)
-        return refuse(ctx, "noPrompt");
+        return refuse(ctx, ctx->bad_files ? "badAttachment" : "noPrompt");
     return rc == RV_ETOOBIG ? refuse(ctx, "tooLarge") : false;
 }
 
-/* Not before so many milliseconds, and not at the same time as all the others. */
+/* Retry not before `wait_ms`, and not at the same time as all the others. */
 static void come_later(struct rv_ctx *ctx, int64_t wait_ms)
 {
     uint64_t some = (uint64_t)rv__mono_ms(ctx->services->clock) * 2654435761u ^
@@ -494,7 +559,7 @@ static void come_later(struct rv_ctx *ctx, int64_t wait_ms)
     ctx->wait_ms = wait_ms + (int64_t)(some % 1000) * wait_ms / 4000; /* up to a quarter more */
 }
 
-/* The provider's key, should it be in what the provider says. */
+/* Mask the provider's key, in case the provider's text contains it. */
 static struct rv__str without_key(struct rv_ctx *ctx, struct rv__str text)
 {
     const char *key = rv__provider_key(ctx->provider);
@@ -514,8 +579,8 @@ static struct rv__str without_key(struct rv_ctx *ctx, struct rv__str text)
 struct rv__streaming {
     struct rv__incoming *stream;
     struct rv__mask_stream *masked; /* NULL: the plan has no secrets */
-    size_t told;                    /* of its text: so much was given to the mask, */
-    struct rv__buf unsaid;          /* and this came out and is not in the log */
+    size_t told;                    /* bytes of its text that were given to the mask */
+    struct rv__buf unsaid;          /* masked text that is not in the log yet */
 };
 
 static void streaming_done(struct rv_ctx *ctx)
@@ -528,7 +593,7 @@ static void streaming_done(struct rv_ctx *ctx)
     ctx->streaming = NULL;
 }
 
-/* False: it does not come as events, or there is no memory for it: then it is read when it is whole. */
+/* False: the answer is no event stream, or there is no memory. Then it is read when it is complete. */
 static bool streaming_begin(struct rv_ctx *ctx, struct rv__str head)
 {
     struct rv__mask *mask = rv__secrets_mask(ctx->secrets);
@@ -545,7 +610,7 @@ static bool streaming_begin(struct rv_ctx *ctx, struct rv__str head)
     return false;
 }
 
-/* How much of the end of a text may be the beginning of the key. */
+/* How many bytes at the end of a text may be the beginning of the key. */
 static size_t maybe_key(struct rv__str text, const char *key, size_t len)
 {
     size_t most = text.len < len - 1 ? text.len : len - 1;
@@ -555,7 +620,7 @@ static size_t maybe_key(struct rv__str text, const char *key, size_t len)
     return 0;
 }
 
-/* What is known to hold no secret goes to the log. */
+/* Write to the log what certainly contains no secret. */
 static void say_pieces(struct rv_ctx *ctx, bool all)
 {
     struct rv__streaming *s = ctx->streaming;
@@ -570,7 +635,7 @@ static void say_pieces(struct rv_ctx *ctx, bool all)
     if (s->masked != NULL && all)
         rv__mask_stream_end(s->masked, &s->unsaid);
     s->told = text.len;
-    if (s->unsaid.rc < 0) /* no memory: some of it is not told */
+    if (s->unsaid.rc < 0) /* no memory: some of it is missing in the log */
         rv__buf_reset(&s->unsaid);
     struct rv__str said = without_key(ctx, rv__buf_view(&s->unsaid));
     size_t held = all || len < RV__MASK_SHORTEST ? 0 : maybe_key(said, key, len);
@@ -595,7 +660,7 @@ static void came(struct rv__fetch *fetch, struct rv__str head, struct rv__str bo
 
 /* --------------------------------------------------------------------------------- the end --- */
 
-/* The JSON in a text: some models put it into a fence. */
+/* The JSON in a text. Some models put it into a code fence. */
 static struct rv__str unfenced(struct rv__str text)
 {
     while (text.len > 0 && strchr(" \t\r\n", text.at[text.len - 1]) != NULL)
@@ -610,7 +675,7 @@ static struct rv__str unfenced(struct rv__str text)
     return (struct rv__str){ line + 1, (size_t)(text.at + text.len - 3 - (line + 1)) };
 }
 
-/* Does the answer fit its schema? *value: as JSON. Else `why` says what is wrong. */
+/* Whether the answer matches its schema. *value: the answer as JSON. If it does not match, `why` says what is wrong. */
 static int check_value(struct rv_ctx *ctx, struct rv__str text, struct rv__str *value,
                        struct rv__buf *why, rv_error *err)
 {
@@ -638,7 +703,7 @@ static int check_value(struct rv_ctx *ctx, struct rv__str text, struct rv__str *
     return RV_OK;
 }
 
-/* Was the answer before this one asked for again already? */
+/* Whether the model was already asked to correct its previous answer. */
 static bool asked_again(struct rv_ctx *ctx)
 {
     struct rv__str state, invalid;
@@ -674,7 +739,7 @@ static void take_text(struct rv_ctx *ctx, struct rv__str text)
     rv__buf_done(&json);
 }
 
-/* An answer that must be a value of its schema. */
+/* Take an answer that must match its schema. */
 static void take_value(struct rv_ctx *ctx, struct rv__str text)
 {
     struct rv__str value;
@@ -710,17 +775,29 @@ static void take_value(struct rv_ctx *ctx, struct rv__str text)
 
 static void take_reply(struct rv_ctx *ctx, const struct rv__model_answer *reply)
 {
-    char usage[200];
     double cost = rv__provider_cost(ctx->provider, reply->input_tokens, reply->output_tokens);
-    int n = snprintf(usage, sizeof usage, "{\"inputTokens\":%lld,\"outputTokens\":%lld",
-                     (long long)reply->input_tokens, (long long)reply->output_tokens);
-    snprintf(usage + n, sizeof usage - (size_t)n, cost > 0 ? ",\"cost\":%.6f}" : "}", cost);
+    struct rv__buf usage;
+    rv__buf_init(&usage, 200); /* three numbers */
+    rv__buf_fmt(&usage, "{\"inputTokens\":%lld,\"outputTokens\":%lld",
+                (long long)reply->input_tokens, (long long)reply->output_tokens);
+    if (cost > 0) {
+        rv__buf_text(&usage, ",\"cost\":");
+        cost = cost < MOST_COST ? cost : MOST_COST;
+        rv__cost_write((int64_t)(cost * (double)RV__COST_UNIT + 0.5), &usage);
+    }
+    rv__buf_char(&usage, '}');
     ctx->outcome = MSG_DONE;
-    (void)rv__ctx_state(ctx, rv__str("usage"), rv__str(usage));
+    if (rv__buf_err(&usage, NULL) < 0)
+        rv_fail(ctx, "out of memory");
+    else
+        (void)rv__ctx_state(ctx, rv__str("usage"), rv__buf_view(&usage));
+    rv__buf_done(&usage);
     put_text(ctx, "model", reply->model);
     put_text(ctx, "finishReason", reply->finish);
     if (!rv__str_none(ctx->asked))
         put_text(ctx, "prompt", ctx->asked);
+    if (!rv__str_none(ctx->attached))
+        (void)rv__ctx_state(ctx, rv__str("attached"), ctx->attached);
     if (!rv__str_none(reply->calls)) {
         (void)rv__ctx_state(ctx, rv__str("calls"), reply->calls);
         take_text(ctx, reply->text);
@@ -745,7 +822,7 @@ static int64_t next_wait(const struct rv_ctx *ctx)
     return wait < MOST_WAIT_MS ? wait : MOST_WAIT_MS;
 }
 
-/* It was answered, and not well; or it was not answered. */
+/* The request failed, or the answer is an error. */
 static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *result)
 {
     struct rv__fetch_result hidden = *result;
@@ -771,7 +848,7 @@ static void take_failure(struct rv_ctx *ctx, const struct rv__fetch_result *resu
         come_later(ctx, answer.retry_after_ms > 0 ? answer.retry_after_ms : next_wait(ctx));
 }
 
-/* What was said, whole. `ret` has what is known even if it cannot be read. */
+/* Read the complete answer. `ret` has what is known even if the answer cannot be read. */
 static int read_reply(struct rv_ctx *ctx, const struct rv__fetch_result *result,
                       struct rv__model_answer *ret, rv_error *err)
 {
@@ -779,9 +856,9 @@ static int read_reply(struct rv_ctx *ctx, const struct rv__fetch_result *result,
     if (!streaming_begin(ctx, result->head))
         return rv__model_answer_read(ctx->provider, body, &ctx->arena, ret, err);
     int rc = rv__incoming_end(ctx->streaming->stream, body, &ctx->arena, ret, err);
-    ret->text = without_key(ctx, ret->text); /* the pieces may have had it in parts */
+    ret->text = without_key(ctx, ret->text); /* a key may have been split between pieces */
     ret->calls = without_key(ctx, ret->calls);
-    say_pieces(ctx, true); /* of one that broke off, they are all there is */
+    say_pieces(ctx, true); /* if the answer broke off, the pieces are all there is */
     return rc;
 }
 
@@ -858,7 +935,7 @@ void rv__chat_begin(struct rv_ctx *ctx, struct rv__str with)
 
 /* ------------------------------------------------------------------------------- arguments --- */
 
-/* {"name":…,"arguments":…}: the name without that of the tools' body and the _ behind it. */
+/* Write {"name":…,"arguments":…}. The name is without the prefix of the tools' body and the "_" after it. */
 static void put_named(struct rv_ctx *ctx, struct rv__str name, struct rv__str arguments,
                       struct rv__buf *out)
 {
@@ -907,7 +984,9 @@ void rv__chat_arguments(struct rv_ctx *ctx)
     }
     struct rv__buf input;
     rv__buf_init(&input, RV__JSON_MAX_BYTES);
-    if (rv__tool_is_all(ctx->view.body)) /* of whose tools it is one */
+    if (rv__tool_is_all(
+            ctx->view
+                .body)) /* the body stands for all tools of a server: which one is called is an argument */
         put_named(ctx, name, arguments, &input);
     else
         rv__buf_str(&input, arguments);

@@ -1,7 +1,7 @@
-/* command.c: a `command` step: its evaluated parameters become a program, its end an outcome (SPEC §2).
+/* command.c: a `command` step: runs a program with the evaluated parameters, and turns its end into an outcome
+ * (SPEC §2).
  *
- * Begun on the evaluator's thread, ended on that of the I/O loop; in between, the step's token tells it
- * to end the program. */
+ * Begins on the evaluator's thread, ends on that of the I/O loop. The step's cancel token ends the program. */
 #include <stdio.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 
 enum {
     MOST_WORDS =
-        100000, /* of a command's argv or environment: the system's own bound is in bytes */
+        100000, /* limit of words in argv or in the environment: the system's own limit is in bytes */
 };
 
 static bool take_argv(struct rv_ctx *ctx, struct rv__str with)
@@ -57,7 +57,7 @@ static bool add_env(struct rv_ctx *ctx, char **env, size_t *count, const char *n
     return env[(*count)++] != NULL;
 }
 
-/* What it is told of itself, and what the file says. */
+/* Make its environment: variables that describe the attempt, and those of the file. */
 static bool take_env(struct rv_ctx *ctx, struct rv__str with)
 {
     char attempt[16];
@@ -74,7 +74,7 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
         { "RIVAL_PATH", rv_ctx_path(ctx) },
         { "RIVAL_ATTEMPT", attempt },
         { "RIVAL_IDEMPOTENCY_KEY", rv_ctx_idempotency_key(ctx) },
-        /* An execution reads with its own token, whatever this process has in its environment. */
+        /* It reads its run with its own token, whatever this process has in its environment. */
         { "RIVAL_TOKEN", ctx->pass[0] != '\0' ? ctx->pass : NULL },
         { "RIVAL_URL", ctx->pass[0] != '\0' ? url != NULL ? url : "" : NULL },
         { "RIVAL_STORE", ctx->pass[0] != '\0' ? store != NULL && url == NULL ? store : "" : NULL },
@@ -86,7 +86,7 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
         return false;
     }
     char **env = rv__arena_zalloc(&ctx->arena, OWN + more + 1, sizeof *env);
-    if (env == NULL) {
+    if (env == NULL || ctx->unread != RV_OK) {
         rv_fail(ctx, "out of memory");
         return false;
     }
@@ -106,32 +106,23 @@ static bool take_env(struct rv_ctx *ctx, struct rv__str with)
     return true;
 }
 
-/* Relative to the folder of the workflow's file, which is also where it runs by default. */
+/* The folder in which it runs. A relative path starts at the folder of the workflow's file, which is also the
+ * default. */
 static bool take_cwd(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str json, cwd = { NULL, 0 };
-    struct rv__buf path;
     if (rv__json_get(with, "cwd", &json))
         cwd = rv__ctx_text(ctx, json);
     if (cwd.len == 0) {
         ctx->command.cwd = ctx->directory;
         return true;
     }
-    rv__buf_init(&path, RV__PATH_ROOM);
-    if (cwd.at[0] != '/' && ctx->directory != NULL) {
-        rv__buf_text(&path, ctx->directory);
-        rv__buf_char(&path, '/');
-    }
-    rv__buf_str(&path, cwd);
-    if (rv__buf_err(&path, NULL) == RV_OK)
-        ctx->command.cwd = rv__ctx_c_text(ctx, rv__buf_view(&path), "the `cwd` of a command");
-    else
-        rv_fail(ctx, "the `cwd` of a command is too long");
-    rv__buf_done(&path);
+    ctx->command.cwd = rv__ctx_path(ctx, cwd, "the `cwd` of a command");
     return ctx->command.cwd != NULL;
 }
 
-/* A value: text as it is, anything else as JSON. The parameters are gone when it is written: copied. */
+/* Take a value as standard input: text as it is, anything else as JSON. It is copied, because the parameters are
+ * freed before it is written. */
 static bool take_stdin_value(struct rv_ctx *ctx, struct rv__str value)
 {
     if (rv__str_copy(&ctx->arena, rv__ctx_text(ctx, value), &ctx->command.input) == RV_OK)
@@ -140,7 +131,7 @@ static bool take_stdin_value(struct rv_ctx *ctx, struct rv__str value)
     return false;
 }
 
-/* Its words are those of the file: an expression may come to `none`, and means that text. */
+/* `none` and the like have a meaning only in the file: an expression that evaluates to "none" means that text. */
 static bool take_stdin(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str value, said = { NULL, 0 };
@@ -235,7 +226,7 @@ static void ended(struct rv__command *command, const struct rv__command_result *
     struct rv__outcome outcome;
     rv_error err;
     rv__io_ended(ctx);
-    struct rv__command_result hidden = *result; /* its messages are cut: secrets go before */
+    struct rv__command_result hidden = *result; /* secrets are masked before messages are cut */
     hidden.control = rv__ctx_hidden(ctx, result->control, false);
     int rc = rv__command_outcome(&hidden, command->argv[0], ctx->output_as, &ctx->arena, &outcome,
                                  &err);
@@ -252,7 +243,7 @@ static void ended(struct rv__command *command, const struct rv__command_result *
                 return;
             }
         } else {
-            bool fits = outcome.result.len <= RV__JSON_MAX_BYTES; /* escapes add to it */
+            bool fits = outcome.result.len <= RV__JSON_MAX_BYTES; /* escapes make it longer */
             struct rv__blob *value = fits ? rv__blob_new(outcome.result) : NULL;
             rv__blob_unref(ctx->result);
             ctx->result = value;

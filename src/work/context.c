@@ -1,5 +1,5 @@
-/* context.c: rv_ctx: what a step's function sees and says, in whatever process it is. On the step's
- * thread; nothing here touches the engine: what it sees comes from its source. */
+/* context.c: rv_ctx: what a step's function sees and says, in any process. On the step's thread; nothing here
+ * touches the engine: what the function sees comes from its source. */
 #include "work/context.h"
 
 #include <jansson.h>
@@ -20,7 +20,7 @@ void rv__ctx_run(struct rv__work *work)
     int rc = ctx->fn(ctx);
     rv__ctx_check_state(ctx);
     if (ctx->mistake != NULL && ctx->outcome != MSG_FAILED)
-        rc = rv_stop(ctx, "%s", ctx->mistake); /* it would be the same again */
+        rc = rv_stop(ctx, "%s", ctx->mistake); /* a retry would fail in the same way */
     else if (ctx->unread != RV_OK && ctx->outcome != MSG_FAILED)
         rc = rv_fail(ctx, "a value that it reads could not be read: %s", rv_strerror(ctx->unread));
     if (rc != 0 && ctx->outcome != MSG_FAILED) { /* a code without rv_fail() */
@@ -37,7 +37,7 @@ void rv__ctx_failed(struct rv_ctx *ctx, const rv_error *err)
     rv_fail(ctx, "%s%s", err->code == RV_EPANIC ? "panic: " : "", err->message);
 }
 
-/* Told in its log, where people look, and to the run. */
+/* Report it in its log, and to the run. */
 void rv__ctx_lost(struct rv_ctx *ctx, enum rv__lost how, const rv_error *why)
 {
     ctx->lost = how;
@@ -56,6 +56,7 @@ void rv__ctx_done(struct rv_ctx *ctx)
     rv__blob_unref(ctx->result);
     rv__blob_unref(ctx->state);
     rv__blob_unref(ctx->error);
+    rv__blob_unref(ctx->note);
     rv__buf_done(&ctx->state_members);
     rv_cancel_free(ctx->work.token);
     rv__arena_done(&ctx->arena);
@@ -131,7 +132,7 @@ int rv_return_pending(rv_ctx *ctx, const char *handle)
     return 0;
 }
 
-/* As much of it as there is room for: its beginning, or "…" and its end. */
+/* As much as fits: its beginning, or "…" and its end. */
 static size_t cut_to(struct rv__str whole, char *text, size_t size, bool keep_end)
 {
     static const char cut[] = "…";
@@ -145,7 +146,7 @@ static size_t cut_to(struct rv__str whole, char *text, size_t size, bool keep_en
     return marked + kept.len;
 }
 
-/* As vsnprintf(). A text that is too long is cut, and no secret with it: it is hidden before. */
+/* As vsnprintf(). Secrets are masked before a long text is cut, so that none is cut in two. */
 static size_t format(rv_ctx *ctx, char *text, size_t size, bool keep_end, const char *fmt,
                      va_list args) RV_PRINTF(5, 0);
 static size_t format(rv_ctx *ctx, char *text, size_t size, bool keep_end, const char *fmt,
@@ -280,8 +281,7 @@ void rv__ctx_check_state(rv_ctx *ctx)
                 RV__STATE_MAX_BYTES);
 }
 
-/* Without memory for it, the error stays as it is. */
-/* One more member of its error. No memory: without it. */
+/* Add a member to its error. Without memory the error stays as it is. */
 static void add_to_error(rv_ctx *ctx, const char *key, struct rv__str value)
 {
     struct rv__str error = rv__blob_str(ctx->error);
@@ -313,7 +313,7 @@ void rv__ctx_error_code(rv_ctx *ctx, const char *word)
     add_to_error(ctx, "code", rv__str(quoted));
 }
 
-/* What is too long to be kept goes, but for its codes and the end of its message. */
+/* Of an error that is too long, keep only its codes and the end of its message. */
 static void keep_of_error(rv_ctx *ctx, struct rv__str json)
 {
     static const char *const codes[] = { "code", "exitCode", "status" };
@@ -374,7 +374,7 @@ int rv_skip(rv_ctx *ctx)
 
 /* ---------------------------------------------------------------------- all of it at once --- */
 
-/* A part where it belongs; `otherwise` where there is none. */
+/* Write a part, or `otherwise` if the part does not exist. */
 static int put_part(rv_ctx *ctx, enum rv__part what, const char *otherwise, struct rv__buf *out)
 {
     struct rv__seen seen = { .status = NULL };
@@ -395,7 +395,7 @@ static int put_last(rv_ctx *ctx, struct rv__buf *out)
     struct rv__buf room;
     rv__buf_init(&room, RV__JSON_MAX_BYTES);
     int rc = ctx->source->see(ctx, PART_LAST, (struct rv__str){ NULL, 0 }, &room, &seen);
-    if (rc == RV_ENOTFOUND) { /* the first: its result is undefined */
+    if (rc == RV_ENOTFOUND) { /* it is the first node: the result is undefined */
         rv__buf_text(out, "{\"state\":{},\"alias\":null,\"stepName\":null}");
         rc = RV_OK;
     } else if (rc == RV_OK) {
@@ -430,9 +430,11 @@ void rv__ctx_put_run(rv_ctx *ctx, struct rv__buf *out)
     rv__buf_text(out, ",\"idempotencyKey\":");
     rv__buf_json_str(out, rv__str(rv_ctx_idempotency_key(ctx)));
     rv__buf_char(out, '}');
+    if (ctx->unread == RV_ENOMEM && out->rc == RV_OK) /* for one of these texts */
+        out->rc = RV_ENOMEM;
 }
 
-/* A member of an iteration around the innermost: "item", "parent.item" …; false: there is none. */
+/* Write a member of an enclosing iteration ("item", "parent.item" …). RV_ENOTFOUND: it does not exist. */
 static int put_of_parent(rv_ctx *ctx, struct rv__str what, const char *key, struct rv__buf *out)
 {
     struct rv__seen seen = { .status = NULL };
@@ -486,7 +488,7 @@ static int put_parent(rv_ctx *ctx, size_t up, struct rv__buf *out)
     return rc == RV_ENOTFOUND && open > 0 ? RV_OK : rc;
 }
 
-/* Of a step that is in one. */
+/* Write `loop`, for a step that is in an iteration. */
 static int put_loop(rv_ctx *ctx, bool items, struct rv__buf *out)
 {
     struct rv__seen seen = { .status = NULL };
@@ -527,7 +529,7 @@ static int put_input_and_steps(rv_ctx *ctx, struct rv__buf *out)
     return rc < 0 ? rc : put_part(ctx, PART_STEPS, "{}", out);
 }
 
-/* `all`: with what may be large. */
+/* `all`: also the parts that may be large. */
 static int put_workflow_state(rv_ctx *ctx, bool all, struct rv__buf *out)
 {
     rv__buf_char(out, '{');
@@ -540,7 +542,7 @@ static int put_workflow_state(rv_ctx *ctx, bool all, struct rv__buf *out)
     return rc;
 }
 
-/* What a handler is told: "error":…,"failedStep":…,"workflowState":… */
+/* What a handler sees: "error":…,"failedStep":…,"workflowState":… */
 static int put_failure(rv_ctx *ctx, struct rv__buf *out)
 {
     rv__buf_text(out, "\"error\":");
@@ -560,7 +562,7 @@ int rv__ctx_put_failure(struct rv_ctx *ctx, struct rv__buf *out)
     return rc;
 }
 
-/* Of the agent of a state: what its state lets it see, on its stdin. */
+/* Write the context of the agent of a state, for its stdin. It contains what the scope of the state allows. */
 static int put_agent(rv_ctx *ctx, const struct rv__state *state, struct rv__buf *out)
 {
     static const enum rv__part parts[] = { PART_INPUTS, PART_PARAMETERS, PART_STATE };
@@ -582,7 +584,7 @@ static int put_agent(rv_ctx *ctx, const struct rv__state *state, struct rv__buf 
     return rc == RV_OK ? rv__buf_err(out, NULL) : rc;
 }
 
-/* All of it; or, in brief, without what may be large: the steps, and the items of a loop. */
+/* Write the whole context; or, if `brief`, without steps and items, which may be large. */
 static int put_context(rv_ctx *ctx, bool brief, struct rv__buf *out)
 {
     rv__buf_char(out, '{');
@@ -604,7 +606,7 @@ static int put_context(rv_ctx *ctx, bool brief, struct rv__buf *out)
     return rc == RV_OK ? rv__buf_err(out, NULL) : rc;
 }
 
-/* Of the context of a command, in the step's arena. NULL: no memory. */
+/* The context for a command, in the step's arena. NULL: no memory. */
 static const char *context_json(rv_ctx *ctx, bool brief)
 {
     struct rv__buf out;
@@ -630,9 +632,11 @@ const char *rv__ctx_full_json(struct rv_ctx *ctx)
 
 /* ---------------------------------------------------------------------------------- seen --- */
 
-enum { TOLD_MAX = 20 }; /* lines about paths in the log of one attempt: the first are enough */
+enum {
+    TOLD_MAX = 20
+}; /* lines about wrong paths in the log of one attempt: the first are enough */
 
-/* Is this the first time that something is wrong with this path? What is told is bounded. */
+/* Is this the first error with this path? The number of reports is limited. */
 static bool is_news(rv_ctx *ctx, struct rv__str path)
 {
     for (const struct rv__told *told = ctx->told; told != NULL; told = told->next)
@@ -661,11 +665,11 @@ void rv__ctx_note(struct rv_ctx *ctx, int level, struct rv__str path, const char
     rv_log(ctx, level, NULL, "%s", text);
 }
 
-/* One look at the context. */
+/* One access to the context by a path. */
 struct look {
     rv_ctx *ctx;
     struct rv__str text;        /* the path as it was given */
-    struct rv__expr_step *path; /* of it what is still to be gone, */
+    struct rv__expr_step *path; /* the part of it that is still to follow, */
     size_t count;
     struct rv__str json;    /* from here */
     struct rv__buf room;    /* of what is put together, */
@@ -686,8 +690,8 @@ static const char *const of_workflow[] = {
     "input", "steps", "status", "runId", "workflowName", NULL
 };
 
-/* The path can lead nowhere, whatever the run holds: the code is wrong. The step fails for it when its
- * function has returned, so that nothing is recorded that was made of a value which was not there. */
+/* The path cannot exist in any run, so the code is wrong. The step fails for it when its function has returned, so
+ * that no result that was made from a missing value is recorded. */
 static int is_mistake(const struct look *l, const char *fmt, ...) RV_PRINTF(2, 3);
 static int is_mistake(const struct look *l, const char *fmt, ...)
 {
@@ -706,7 +710,7 @@ static int is_mistake(const struct look *l, const char *fmt, ...)
     return RV_EPARSE;
 }
 
-/* Is the next key one of these? None: there is no next. */
+/* Check that the next key, if there is one, is one of these. */
 static int check_key(const struct look *l, const char *const *names)
 {
     struct rv__str key = l->count > 0 ? l->path[0].key : rv__str(names[0]);
@@ -748,7 +752,7 @@ static int see_part(struct look *l, enum rv__part part, struct rv__str alias, st
     return rc;
 }
 
-/* What was put into the room is where it goes on. */
+/* Continue in the text that was written to `room`. */
 static int take_room(struct look *l, int rc)
 {
     l->json = rv__buf_view(&l->room);
@@ -763,7 +767,7 @@ static int take_text(struct look *l, struct rv__str text)
     return take_room(l, RV_OK);
 }
 
-/* state, alias, status and error of a node: all but the result come without it. */
+/* state, alias, status and error of a node, which are available without its result. */
 static int take_about(struct look *l, enum rv__part part, struct rv__str alias)
 {
     struct rv__seen seen = { .status = NULL };
@@ -800,7 +804,7 @@ static int find_step(struct look *l) /* behind .steps */
         go_on(l, 1);
         return see_part(l, PART_STEP, alias, &seen);
     }
-    /* All that there is to know of it is in the list of all. */
+    /* All that is known about a node is in the list of all nodes. */
     rc = l->ctx->source->see(l->ctx, PART_STEP, alias, NULL, &seen);
     if (rc == RV_OK)
         rc = see_part(l, PART_STEPS, none, &seen);
@@ -823,7 +827,7 @@ static int find_last(struct look *l) /* behind .lastStep */
     if (next_is(l, "stepName")) /* the same */
         l->path[0].key = rv__str("alias");
     rc = l->count > 0 ? take_about(l, PART_LAST, none) : take_room(l, put_last(l->ctx, &l->room));
-    if (rc == RV_ENOTFOUND && next_is(l, "state")) { /* the first has none before it */
+    if (rc == RV_ENOTFOUND && next_is(l, "state")) { /* the first node has no previous one */
         l->json = rv__str("{}");
         go_on(l, 1);
         rc = RV_OK;
@@ -892,7 +896,7 @@ static int find_workflow_state(struct look *l) /* behind .workflowState, in a ha
     return take_room(l, put_workflow_state(l->ctx, l->count == 0, &l->room));
 }
 
-/* Where the path begins: a text, and what of the path is to be gone in it. */
+/* Find the text in which the path begins, and which part of the path is left to follow in it. */
 static int find_root(struct look *l)
 {
     struct rv__seen seen;
@@ -935,7 +939,7 @@ static int find_root(struct look *l)
                                           : find_workflow_state(l);
 }
 
-/* It may be there, and cannot be had now: that is no answer to go on with either. */
+/* The value may exist, but cannot be read now: the step must not continue with a default. */
 static void cannot_read(const struct look *l, int code)
 {
     rv_ctx *ctx = l->ctx;
@@ -945,7 +949,7 @@ static void cannot_read(const struct look *l, int code)
         ctx->unread = code;
 }
 
-/* The value a path leads to; false: there is none. look_done() after its use. */
+/* The value that a path leads to; false: it does not exist. look_done() after use. */
 static bool look_at(struct look *l, rv_ctx *ctx, const char *path)
 {
     rv_error why;
@@ -975,12 +979,12 @@ static void look_done(struct look *l)
     rv__arena_done(&l->arena);
 }
 
-/* It is there, and of another type than was asked for. */
+/* It exists, but has another type than was asked for. */
 static void note_type(const struct look *l, const char *wanted)
 {
     static const char *const names[] = { "null",     "true or false", "true or false", "a number",
                                          "a string", "an array",      "an object" };
-    if (rv__json_type(l->json) != RV__JSON_NULL) /* as if it were not there */
+    if (rv__json_type(l->json) != RV__JSON_NULL) /* null counts as absent */
         rv__ctx_note(l->ctx, RV_WARN, l->text, "'%.*s' is %s, not %s", RV__ARG(l->text),
                      names[rv__json_type(l->json)], wanted);
 }
@@ -1151,7 +1155,7 @@ void rv__ctx_keep_stream(struct rv_ctx *ctx, int64_t at_ms, struct rv__str text)
 {
     struct rv__log_line *line = rv__arena_zalloc(&ctx->arena, 1, sizeof *line);
     if (line == NULL || rv__str_copy(&ctx->arena, text, &line->message) < 0)
-        return; /* the answer itself comes whole */
+        return; /* the complete answer is recorded later */
     line->level = RV_INFO;
     line->at_ms = at_ms;
     line->stream = true;

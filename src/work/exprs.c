@@ -1,4 +1,4 @@
-/* exprs.c: a plan's templates and schemas, gathered when it is registered or read from the store. */
+/* exprs.c: the templates and schemas of a plan, prepared when it is registered or read from the store. */
 #include "work/exprs.h"
 
 #include <assert.h>
@@ -44,19 +44,19 @@ static int add(struct gathering *g, const struct rv__node *node, int slot, struc
                        : rv__exprs_add(g->to->set, json, &number, &why);
     if (rc < 0)
         return complain(node, NULL, &why, g->err);
-    assert(g->to->numbers != NULL); /* else nothing is gathered */
+    assert(g->to->numbers != NULL); /* otherwise there is nothing to gather */
     g->to->numbers[(size_t)node->id * SLOTS + (size_t)slot] = number + 1;
     return RV_OK;
 }
 
-/* Is there something to be evaluated before an attempt of it begins? */
+/* Whether something must be evaluated before an attempt of this node begins. */
 static bool has_parameters(const struct rv__node *node)
 {
     switch (node->step.kind) {
     case STEP_FUNCTION:
     case STEP_CALL: return false;
     case STEP_DELAY:
-    case STEP_SIGNAL: return !node->step.parks; /* else all of it is constant */
+    case STEP_SIGNAL: return !node->step.parks; /* otherwise all of it is constant */
     case STEP_HTTP:
     case STEP_COMMAND:
     case STEP_VALUE:
@@ -90,7 +90,8 @@ static int gather_node(struct gathering *g, const struct rv__node *node)
 static int gather_body(struct gathering *g, const struct rv__body *body)
 {
     const struct rv__wrap *wrap = body->wrap;
-    bool alone = wrap != NULL && body->owner == NULL && wrap->needs_count > 0; /* refused: api.c */
+    bool alone = wrap != NULL && body->owner == NULL &&
+                 wrap->needs_count > 0; /* it cannot run alone: api.c refuses it */
     if (wrap == NULL || (wrap->input.kind != EXPR_JSON && rv__str_none(wrap->schema) &&
                          rv__str_none(wrap->parameters) && !alone))
         return RV_OK;
@@ -134,7 +135,7 @@ static int by_name(const void *a, const void *b)
                        ((const struct rv__signal_rule *)b)->name);
 }
 
-/* Each name once: those of one name have the same schema. */
+/* Add each signal name once. Signals of the same name have the same schema. */
 static int gather_signals(struct gathering *g)
 {
     const struct rv__plan *plan = g->plan;
@@ -229,7 +230,8 @@ const struct rv__input_rule *rv__plan_exprs_rule(const struct rv__plan_exprs *ex
     return bsearch(&key, exprs->rules, exprs->rule_count, sizeof key, by_address);
 }
 
-/* The input over the parameters of its workflow, in `out`. An input that is no object stays what it is. */
+/* Write into `out` the default parameters of the workflow, overridden by the input. An input that is no object stays
+ * as it is. */
 static int merge_input(const struct rv__body *body, struct rv__str *text, struct rv__buf *out,
                        rv_error *err)
 {

@@ -1,5 +1,5 @@
-/* files.c: workflow files for the public: checked, and shown as plans. No engine is needed for it. What a C
- * file declares is known by running it: that is done only if it is asked for, by hosts of our own. */
+/* files.c: the public functions that check workflow files and show their plans. They need no engine. What a C file
+ * declares is known only by running it: that is done only on request, in a host process. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,12 +10,21 @@
 #include "define/define.h"
 #include "work/work.h"
 
-/* What the public sees, and what it is made from. */
+/* A public report, and the data that it refers to. */
 struct report {
     rv_report shown; /* first */
     struct rv__definitions *definitions;
     struct rv__arena arena;
+    struct rv__script_kept *kept; /* NULL: none */
+    uint64_t kept_print;
 };
+
+struct rv__script_kept **rv__report_kept(rv_report *shown, uint64_t print)
+{
+    struct report *report = (struct report *)shown;
+    return report != NULL && report->kept != NULL && report->kept_print == print ? &report->kept
+                                                                                 : NULL;
+}
 
 /* Texts of define/ end in NUL, but for "none". */
 static const char *text(struct rv__str s)
@@ -23,7 +32,7 @@ static const char *text(struct rv__str s)
     return rv__str_none(s) ? "" : s.at;
 }
 
-/* Does it nest a C file or a script that was not loaded? Then its plan has a stand-in in it. */
+/* Does it nest a C file or a script that was not loaded? Then its plan contains a placeholder. */
 static bool is_partial(const struct report *report, const struct rv__plan *plan)
 {
     for (uint32_t i = 0; plan != NULL && report->shown.c_file_count > 0 && i < plan->node_count;
@@ -122,7 +131,7 @@ int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files
     struct report *report = rv__zalloc(1, sizeof *report);
     if (report == NULL)
         return rv__nomem(err);
-    rv__arena_init(&report->arena, SIZE_MAX); /* as large as what it shows */
+    rv__arena_init(&report->arena, SIZE_MAX); /* bounded by what it shows */
     report->definitions = *all;
     *all = NULL;
     if (fill_c_files(report, files) < 0 || fill_workflows(report) < 0 ||
@@ -166,7 +175,7 @@ static int find_file(struct rv__resolver *self, const char *path, const struct r
     return rc;
 }
 
-/* The plan of a C file, held to the same rules. RV_EINVAL: file->why says what is wrong first. */
+/* Check the plan of a C file by the same rules. RV_EINVAL: file->why has the first error. */
 static int judge(struct check *c, struct rv__c_file *file, struct rv__plan **plan, rv_error *err)
 {
     struct rv__arena arena;
@@ -180,7 +189,7 @@ static int judge(struct check *c, struct rv__c_file *file, struct rv__plan **pla
     return rc == RV_ENOMEM ? rv__nomem(err) : rc < 0 ? RV_EINVAL : RV_OK;
 }
 
-/* The workflows of C files join the others, or their problems do. */
+/* Add the workflows of C files to the others, or their problems. */
 static int add_declared(struct check *c, struct rv__definitions *all, rv_error *err)
 {
     int rc = RV_OK;
@@ -207,13 +216,13 @@ static int add_declared(struct check *c, struct rv__definitions *all, rv_error *
     return rc;
 }
 
-/* What was looked into is none of the others. */
+/* The C files and scripts were loaded, so they are not "other files" any more. */
 static void forget_others(const struct check *c, struct rv__definitions *all)
 {
     assert(all != NULL); /* they were loaded */
     for (size_t i = 0; i < all->other_count; i++)
         all->file_count += all->others[i].kind != OTHER_SCRIPT;
-    all->file_count += c->files.script_count; /* other scripts of a folder are no workflows */
+    all->file_count += c->files.script_count; /* other scripts in a folder are not workflows */
     all->other_count = 0;
 }
 
@@ -226,7 +235,8 @@ static int check_files(struct check *c, const char *const *paths, size_t count,
     if (rc == RV_OK)
         rc = rv__c_files_load(&c->files, all, paths, count, err);
     bool missed = rc == RV_OK && c->missed && all->problem_count > 0 && c->files.count > 0;
-    if (rc == RV_OK && (missed || c->files.text_count > 0)) { /* some may nest what those declare */
+    if (rc == RV_OK &&
+        (missed || c->files.text_count > 0)) { /* some files may nest what the C files declare */
         rv__definitions_free(all);
         all = NULL;
         more = rv__c_files_paths(&c->files, paths, count);
@@ -266,6 +276,7 @@ int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *
     if (known.c_files < RV_C_FILES_NAMED || known.c_files > RV_C_FILES_LOADED)
         return rv__fail(err, RV_EINVAL, "unknown c_files %d", known.c_files);
     c.files.depth = known.c_files;
+    c.files.keep = known.keep_process;
     struct rv__evaluator *evaluator = NULL;
     int rc = rv__evaluator_new(&(struct rv__evaluator_opts){ 0 }, &evaluator, err);
     if (rc < 0)
@@ -273,7 +284,13 @@ int rv_check_files(const char *const *paths, size_t count, const rv_check_opts *
     c.compiler = rv__evaluator_compiler(evaluator);
     rc = check_files(&c, paths, count, &all, err);
     if (rc == RV_OK)
-        rc = rv__report_new(&all, &c.files, ret, err); /* takes them, if it can be made */
+        rc = rv__report_new(&all, &c.files, ret, err); /* takes `all`, if the report can be made */
+    if (rc == RV_OK) {
+        struct report *report = (struct report *)*ret;
+        report->kept = c.files.kept;
+        report->kept_print = c.files.kept_print;
+        c.files.kept = NULL;
+    }
     rv__evaluator_free(evaluator);
     rv__c_files_done(&c.files);
     rv__definitions_free(all);
@@ -285,6 +302,7 @@ void rv_report_free(rv_report *shown)
     struct report *report = (struct report *)shown;
     if (report == NULL)
         return;
+    rv__script_kept_free(report->kept);
     rv__definitions_free(report->definitions);
     rv__arena_done(&report->arena);
     rv__free(report);

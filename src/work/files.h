@@ -1,4 +1,4 @@
-/* files.h: workflow files, as engine/register.c takes them. */
+/* files.h: workflow files, as engine/register.c uses them. */
 #ifndef RV_WORK_FILES_H
 #define RV_WORK_FILES_H
 
@@ -15,70 +15,78 @@ struct rv__services;
 
 struct rv__c_files;
 
-/* The definitions as the public sees them; takes them over, and *all is NULL then. `files`: those of them
- * that were not loaded are told as such; NULL: none. Errors: RV_ENOMEM. */
+/* Make a public report of the definitions. On success it owns them, and *all is NULL. `files`: those that were not
+ * loaded are marked in the report; may be NULL. Errors: RV_ENOMEM. */
 int rv__report_new(struct rv__definitions **all, const struct rv__c_files *files, rv_report **ret,
                    rv_error *err);
+/* The place where the report keeps the process that has described the files with this fingerprint. NULL: there is
+ * none. `report` may be NULL. */
+struct rv__script_kept **rv__report_kept(rv_report *report, uint64_t print);
 
-/* C files (.c, .so) and scripts (TypeScript, JavaScript): each looked at once. A script may have several workflows, each an item
- * of its own. */
+/* C files (.c, .so) and scripts (TypeScript, JavaScript). Each file is read once. A script may have several
+ * workflows; each is an item. */
 struct rv__c_file {
     char *path;
-    char *real;   /* of a script: absolute, as its host calls it; NULL: a C file */
-    dev_t device; /* by which it is known again, however it is named */
+    char *real;   /* of a script: the absolute path, as its host writes it; NULL: a C file */
+    dev_t device; /* with the inode: identifies the file, whatever path leads to it */
     ino_t inode;
-    rv_workflow *workflow;      /* NULL: it was not loaded, or could not be */
-    struct rv__draft *stand_in; /* has its name, and nothing else: where it was not to be loaded */
-    bool done;                  /* registered, or nothing that could be */
-    bool taken;                 /* another file has the name of its workflow: that was freed */
-    rv_error why;               /* code 0: nothing is wrong with it */
-    struct rv__buf said;        /* what the compiler printed */
+    rv_workflow *workflow; /* NULL: it was not loaded, or could not be */
+    struct rv__draft
+        *stand_in; /* a placeholder with its name, for a file that is not to be loaded */
+    bool done;     /* registered, or there was nothing to register */
+    bool taken;    /* the name of its workflow belongs to another file: the workflow was freed */
+    rv_error why;  /* code 0: no error */
+    struct rv__buf said; /* what the compiler printed */
 };
 
 struct rv__c_files {
-    struct rv__services *services; /* whose hosts look into them; NULL: hosts of our own */
-    int depth;                     /* enum rv_c_files: how far they are looked into */
-    const rv_file_opts *opts;      /* NULL: defaults */
+    struct rv__services *services; /* their hosts load the files; NULL: own hosts are started */
+    int depth;                /* enum rv_c_files: compile or load them, or only read their names */
+    const rv_file_opts *opts; /* NULL: defaults */
     struct rv__hosts *hosts;
     struct rv__c_file **items;
     size_t count, cap;
     char **texts; /* files in YAML and JSON that they nest */
     size_t text_count, text_cap;
     size_t script_count,
-        asked_count; /* scripts among the items; of those, how many were looked into */
-    struct rv__script_host *script_host; /* of an engine: which has them; its own to keep */
-    void *registry;                      /* for whom that is: opaque here */
+        asked_count; /* scripts among the items; and those of them that were loaded */
+    struct rv__script_host *script_host; /* of an engine: the host that has them; not owned */
+    void *registry;                      /* the registry of that host; opaque here */
+    bool keep;                           /* keep the process that describes scripts, */
+    struct rv__script_kept *kept;        /* here; NULL: there is none */
+    uint64_t kept_print;                 /* fingerprint of the files that it has described */
 };
 
-/* Everything that a script host said of its files becomes items; or the scripts are only named, as depth says. What cannot be
- * had is there with its reason. `root`: the path that was given. Errors: RV_ENOMEM. */
+/* Make items of everything that a script host reports about its files; or only name the scripts, as `depth` says. If
+ * a script cannot be loaded, its item has the reason. `root`: the path that was given. Errors: RV_ENOMEM. */
 int rv__c_files_load_scripts(struct rv__c_files *files, const char *root, rv_error *err);
-/* What both need (cfiles.c). */
+/* Used by cfiles.c and scripts.c; defined in cfiles.c. */
 int rv__c_files_add(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
                     rv_error *err);
 int rv__c_file_nested(struct rv__c_files *files, struct rv__c_file *file);
 int rv__c_file_directory(struct rv__c_file *file);
 int rv__c_file_stand_in(struct rv__c_file *file, rv_error *err);
 
-/* Look into those that were found among the others. `named`: those are meant; of the rest only what has an
- * RV_WORKFLOW or RV_FUNCTIONS in it. What cannot be had is there with its reason. Errors: RV_ENOMEM. */
+/* Load those of the `found` files that are C files or scripts: the files that are `named`, and those that contain
+ * RV_WORKFLOW or RV_FUNCTIONS. If a file cannot be loaded, its item has the reason. Errors: RV_ENOMEM. */
 int rv__c_files_load(struct rv__c_files *files, const struct rv__definitions *found,
                      const char *const *named, size_t count, rv_error *err);
-/* One of them, looked into if it was not yet, with the C files that it nests. Errors: RV_ENOMEM. */
+/* Get one of them. If it is not loaded yet, it is loaded now, with the C files that it nests. Errors: RV_ENOMEM. */
 int rv__c_files_take(struct rv__c_files *files, const char *path, struct rv__c_file **ret,
                      rv_error *err);
-/* As rv__resolver has them: among those that were looked into; a file is looked into, too. */
+/* Find a workflow, as struct rv__resolver says: by name among the loaded ones, or by file, which is loaded if
+ * necessary. */
 int rv__c_files_find(const struct rv__c_files *files, struct rv__str name,
                      const struct rv__draft **ret);
 int rv__c_files_find_file(struct rv__c_files *files, const char *path,
                           const struct rv__draft **ret);
 /* Refuse each file whose workflow has the name of another file's: one of `texts`, or an earlier one of `files`. */
 void rv__c_files_refuse_taken(struct rv__c_files *files, const struct rv__definitions *texts);
-/* What is wrong with those that are not done. Errors: RV_ENOMEM. */
+/* Add to `to` what is wrong with the files that are not done. Errors: RV_ENOMEM. */
 int rv__c_files_complain(const struct rv__c_files *files, struct rv__definitions *to);
 void rv__c_files_done(struct rv__c_files *files);
 
-/* The paths and what C files nest besides, in an array to be freed; NULL: no memory. */
+/* The given paths and the files that C files nest, in an array to be freed. NULL: no memory. */
 const char **rv__c_files_paths(const struct rv__c_files *files, const char *const *paths,
                                size_t count);
 

@@ -12,8 +12,8 @@
 #include "work/secrets.h"
 
 enum {
-    AROUND = 5,     /* of a part: quotes, a colon, braces */
-    LEAST_ROOM = 64 /* for less than that nothing is begun */
+    AROUND = 5,     /* bytes around a part: quotes, a colon, braces */
+    LEAST_ROOM = 64 /* with less room than this, a part is left out */
 };
 
 static const struct rv__str MORE = RV__STR("…");
@@ -24,7 +24,7 @@ static size_t character_bytes(char lead)
     return c < 0x80 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 }
 
-/* How many bytes from `at` on belong together in a JSON string. */
+/* The length of the character or escape at `at` in a JSON string. */
 static size_t unit_bytes(const char *at, bool escaped)
 {
     if (escaped && *at == '\\')
@@ -32,7 +32,7 @@ static size_t unit_bytes(const char *at, bool escaped)
     return character_bytes(*at);
 }
 
-/* Its beginning and its length, as a string of about `room` bytes. Of a string its own text, whose escapes stay. */
+/* Write the beginning of a value and its length, as a string of about `room` bytes. Escapes in a string are kept. */
 static void put_cut(struct rv__buf *out, struct rv__str json, size_t room)
 {
     bool escaped = rv__json_type(json) == RV__JSON_STRING;
@@ -88,7 +88,7 @@ static bool put_together(struct rv_ctx *ctx, struct rv__given *part, struct rv__
     return true;
 }
 
-/* Masked, and cut to the room there is. False: no memory. */
+/* Mask secrets, and cut it to the room that is left. False: no memory. */
 static bool make(struct rv_ctx *ctx, struct rv__given *part, struct rv__str name,
                  struct rv__str json, size_t room)
 {

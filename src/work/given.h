@@ -1,9 +1,9 @@
 /* given.h: what an attempt was given, recorded for people who look at it later: argv and stdin, the request, the
- * values that its function or expressions saw. It decides nothing, so a part that there is no memory for is left out.
+ * values that its function or expressions saw. Nothing depends on it, so without memory a part is left out.
  *
- * A part has a name and is JSON. What an attempt was given has at most RV_GIVEN_BYTES; each part is recorded once,
- * in whatever order it comes. Secrets are masked before anything is cut. The loop fetches parts as it fetches log
- * lines: with the attempt's end, of one that goes on within 200 ms. */
+ * A part has a name and is JSON. All parts of an attempt have at most RV_GIVEN_BYTES; each part is recorded once, in
+ * any order. Secrets are masked before anything is cut. The loop collects parts as it collects log lines: at the end
+ * of the attempt, and while it runs within 200 ms. */
 #ifndef RV_WORK_GIVEN_H
 #define RV_WORK_GIVEN_H
 
@@ -13,11 +13,11 @@ struct rv_ctx;
 struct rv__blob;
 
 enum {
-    RV__GIVEN_PARTS = 64, /* of one attempt */
+    RV__GIVEN_PARTS = 64, /* of one attempt; more are not recorded */
     RV__GIVEN_NAME_BYTES =
         256, /* a part with a longer name, or one that needs escapes, is not recorded */
     RV__GIVEN_SHARED_BYTES =
-        1024 /* of a value that is recorded elsewhere: an input, a result, an item */
+        1024 /* limit of a value that is also recorded elsewhere: an input, a result, an item */
 };
 
 struct rv__given {
@@ -27,15 +27,17 @@ struct rv__given {
     struct rv__str json; /* {name: value} */
 };
 
-/* Something of its own: as much as there is room for. */
+/* Record a value that is recorded nowhere else: as much as there is room for. */
 void rv__ctx_given(struct rv_ctx *ctx, const char *name, struct rv__str json);
-/* A value that is recorded elsewhere, by its path. */
+/* Record the beginning of a value that is recorded elsewhere, by its path. */
 void rv__ctx_given_shared(struct rv_ctx *ctx, struct rv__str path, struct rv__str json);
 
-/* The labels of a forEach's items, a JSON array: masked, whole. An evaluation of items is given nothing else. */
+/* Record the labels of a forEach's items, a masked JSON array, complete. For an evaluation of items nothing else is
+ * recorded. */
 void rv__ctx_given_labels(struct rv_ctx *ctx, struct rv__str json);
 
-/* All of them in one object, from the first to the last; *ret is NULL: nothing. RV_ENOMEM. Thread: the loop's. */
+/* One object with all parts, from the first to the last. *ret NULL: there are none. Errors: RV_ENOMEM. Thread: the
+ * loop's. */
 int rv__given_blob(const struct rv__given *first, struct rv__blob **ret);
 
 #endif

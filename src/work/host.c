@@ -1,14 +1,14 @@
-/* host.c: a host process: it loads one workflow file, and runs the functions in it, one at a time.
+/* host.c: a host process: loads one workflow file and runs its functions, one at a time.
  *
  *   hello, register ──▶ idle ──invoke──▶ the function runs: get/value, log ──result, error──▶ idle
- *                        └── the engine hangs up: it ends
+ *                        └── the engine closes the connection: it exits
  *
- * rv_ctx is the same as in the engine's process; its source is this file: what the function sees comes in
- * frames. Small values come with `invoke`, others are asked for when they are first wanted, and those that
- * other invocations may want too stay here, under the number that the engine gave them (slots).
+ * rv_ctx is the same as in the engine's process; its source is this file: what the function sees comes in frames.
+ * Small values come with `invoke`; others are requested when they are first needed. Values that other invocations
+ * may need, too, are cached here under the slot number that the engine gave them.
  *
- * A host is one thread. Word that a step should stop is looked for when the step asks
- * (rv_ctx_cancelled); only a step that hands its token on (rv_ctx_token) costs a thread that listens. */
+ * A host has one thread. It looks for a cancel only when the step asks (rv_ctx_cancelled); a step that takes its
+ * token (rv_ctx_token) gets a second thread that listens for it. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,27 +29,27 @@
 #include "work/remote_ctx.h"
 
 enum {
-    FD = 3, /* where the engine is */
+    FD = 3, /* the connection to the engine */
     LISTEN_EVERY_NS = 1000000,
     SIGNAL_STACK = 64 << 10,
 };
 
 struct host {
-    struct rv__remote_ctx remote; /* first: the present invocation */
+    struct rv__remote_ctx remote; /* first: the current invocation */
     struct rv__table table;
     struct rv__frames frames;
-    pthread_mutex_t lock; /* of reading: the step's thread, and one that listens for it */
+    pthread_mutex_t lock; /* for reading: by the step's thread, and by the listener */
     struct rv__buf out;
     struct rv__slots slots;
     int64_t listened_ns;
     bool listening;
     pthread_t listener;
-    int wake; /* an eventfd: the listener is to end */
+    int wake; /* an eventfd: tells the listener to end */
 };
 
 static _Noreturn void leave(int code)
 {
-    _exit(code); /* whatever the file has registered with atexit() is not ours to wait for */
+    _exit(code); /* does not run what the file has registered with atexit() */
 }
 
 static void send_out(struct host *host)
@@ -61,7 +61,7 @@ static void send_out(struct host *host)
 
 /* ---------------------------------------------------------------------------------- reading --- */
 
-/* Wait for something to read, and take it in. The engine's end is ours. */
+/* Wait for input and read it. Exits if the engine has ended. */
 static void read_more(struct host *host)
 {
     struct pollfd p = { .fd = FD, .events = POLLIN };
@@ -75,11 +75,11 @@ static int next_frame(struct host *host, struct rv__frame *frame)
 {
     int rc = rv__frames_next(&host->frames, frame, NULL);
     if (rc < 0)
-        leave(1); /* an engine does not say that */
+        leave(1); /* a protocol error */
     return rc;
 }
 
-/* A frame that is no answer to anything. A cancel of an earlier step came too late: the answer has crossed it. */
+/* A frame that is not an answer. A cancel of an earlier step may come late: it has crossed the answer. */
 static void take_aside(struct host *host, const struct rv__frame *frame)
 {
     struct rv__str id;
@@ -129,7 +129,7 @@ static void host_listen(rv_ctx *ctx, bool keep)
             return;
     }
     int64_t now_ns = rv__mono_ns(rv__clock_real());
-    if (now_ns - host->listened_ns < LISTEN_EVERY_NS) /* a step may ask in an inner loop */
+    if (now_ns - host->listened_ns < LISTEN_EVERY_NS) /* a step may ask in a tight loop */
         return;
     host->listened_ns = now_ns;
     pthread_mutex_lock(&host->lock);
@@ -199,7 +199,7 @@ static void invoke(struct host *host, const struct rv__frame *frame)
     remote->ctx.fn = rv__table_find(&host->table, remote->function);
     rv__remote_ctx_run(remote);
     stop_listening(host);
-    (void)fflush(stdout); /* into its log, before its end is told */
+    (void)fflush(stdout); /* into its log, before its end is reported */
     rv__remote_ctx_put_answer(remote, &host->out);
     send_out(host);
     rv__remote_ctx_done(remote);
@@ -207,7 +207,7 @@ static void invoke(struct host *host, const struct rv__frame *frame)
 
 /* ------------------------------------------------------------------------------- beginning --- */
 
-/* The last words of a process that a signal ends: whether memory had been refused just before, which
+/* Before a signal ends the process, report whether memory had been refused just before, which
  * nobody can see from outside. Then the signal again, no longer caught: it waits until we return, and
  * ends the process where it was. A fault would come again by itself, but one that a step raises, or
  * somebody sends, would not. Only what may be called in a signal handler. */

@@ -1,7 +1,7 @@
-/* http.c: an `http` step: its evaluated parameters become a request, the answer an outcome (SPEC §2).
+/* http.c: an `http` step: sends a request with the evaluated parameters, and turns the answer into an outcome
+ * (SPEC §2).
  *
- * Begun on the evaluator's thread, ended on that of the I/O loop; in between, the step's token ends the
- * request. */
+ * Begins on the evaluator's thread, ends on that of the I/O loop. The step's cancel token ends the request. */
 #include <stdio.h>
 #include <string.h>
 
@@ -13,8 +13,8 @@
 
 enum {
     MOST_HEADERS = 1000,    /* of a request */
-    MOST_HEADER = 64 << 10, /* bytes of one: servers take 8 KiB or so */
-    MOST_METHOD = 32,       /* the longest that is registered has 17 */
+    MOST_HEADER = 64 << 10, /* bytes of one header: servers usually accept 8 KiB */
+    MOST_METHOD = 32,       /* the longest registered method has 17 bytes */
 };
 
 static bool is_token(struct rv__str text)
@@ -49,7 +49,7 @@ static bool take_url(struct rv_ctx *ctx, struct rv__str with)
     return ctx->fetch.url != NULL;
 }
 
-/* GET, or with a body POST. */
+/* The method: GET, or POST if there is a body. */
 static bool take_method(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str said;
@@ -100,7 +100,7 @@ static bool is_name(struct rv__str name, const char *text)
     return name.len == strlen(text) && strncasecmp(name.at, text, name.len) == 0;
 }
 
-/* One header. *line NULL, and true: it is not sent. */
+/* One header. True with *line NULL: it is not sent. */
 static bool take_header(struct rv_ctx *ctx, struct rv__str key, struct rv__str json, char **line)
 {
     struct rv__str name = rv__ctx_text(ctx, key), value = rv__ctx_text(ctx, json);
@@ -121,7 +121,7 @@ static bool take_header(struct rv_ctx *ctx, struct rv__str key, struct rv__str j
     return *line != NULL;
 }
 
-/* What the body is, if it was not said. Text is sent as it is, anything else as JSON. */
+/* Set the content type if the step does not. Text is sent as it is, anything else as JSON. */
 static void take_body(struct rv_ctx *ctx, struct rv__str with, const char **type)
 {
     struct rv__str json;
@@ -166,7 +166,7 @@ static bool take_headers(struct rv_ctx *ctx, struct rv__str with, const char *ty
     return true;
 }
 
-/* The step's own time-out, if it has one and the request has not, bounds the request as well. */
+/* If the request has no time-out of its own, that of the step applies. */
 static bool take_timeout(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str json, words;
@@ -218,8 +218,8 @@ static bool take_limits(struct rv_ctx *ctx, struct rv__str with)
 
 /* -------------------------------------------------------------------------------- the end --- */
 
-/* What is shown of a failed answer is cut, so secrets go before: from the address, from what was said
- * about it, and from the answer itself. */
+/* Secrets are masked before a failed answer is cut for its message: in the address, in the message and in the answer
+ * itself. */
 static int answer_of(struct rv_ctx *ctx, const struct rv__fetch_result *result,
                      struct rv__answer *ret, rv_error *err)
 {
@@ -287,7 +287,7 @@ static void stop(struct rv_ctx *ctx)
     rv__fetch_cancel(ctx->services->io, &ctx->fetch);
 }
 
-/* The parameters are gone after this: what is kept of them is copied. */
+/* Copy what is kept of the parameters, which are freed after this. */
 static bool keep_body(struct rv_ctx *ctx)
 {
     struct rv__str *body = &ctx->fetch.body;

@@ -1,7 +1,7 @@
-/* invoked.c: one invocation as frames: what it is asked, shown and heard. Shared by hosts and workers.
+/* invoked.c: the frames of one invocation, sent and received. Shared by hosts and workers.
  *
- * What the other side says is the world's: everything is checked. What many invocations see (inputs, items,
- * results) goes over a connection once: the other side keeps it, and we keep in mind which (struct rv__kept). */
+ * Everything that the other side sends is checked. Values that many invocations see (inputs, items, results) are sent
+ * once per connection: the other side caches them, and struct rv__kept says which it has. */
 #include "work/invoked.h"
 
 #include <inttypes.h>
@@ -40,13 +40,13 @@ static void unref_entry(void *entry)
     rv__entry_unref(entry);
 }
 
-/* All steps of a scope go by the address behind that of its newest entry. */
+/* The scope as a whole is identified by the address just behind that of its newest entry. */
 static void unref_scope(void *identity)
 {
     rv__entry_unref((struct rv__entry *)(void *)((char *)identity - 1));
 }
 
-/* The items of an iteration around the innermost, if that is what `what` says: "items", "parent.items" … */
+/* The items of an enclosing iteration, if `what` names them: "items", "parent.items" … */
 static const struct rv__blob *items_of_parent(const struct rv_ctx *ctx, struct rv__str what)
 {
     static const struct rv__str up = RV__STR("parent.");
@@ -136,7 +136,7 @@ int rv__invoked_value(const struct rv__value_head *head, struct rv__kept *kept,
     int rc = out->rc;
     if (rc == RV_OK)
         return rc;
-    if (keep) /* it did not go out: neither side has anything */
+    if (keep) /* it was not sent, so neither side has it */
         rv__kept_forget(kept);
     if (rc == RV_ETOOBIG) {
         out->rc = RV_OK;
@@ -147,7 +147,7 @@ int rv__invoked_value(const struct rv__value_head *head, struct rv__kept *kept,
     return rc;
 }
 
-/* The part as it stands in the view; none: it would have to be made, or read. */
+/* The part, if it is in the view. "none": it must be assembled or read. */
 static struct rv__str at_hand(const struct rv_ctx *ctx, enum rv__part part, struct rv__str alias)
 {
     const struct rv__view *view = &ctx->view;
@@ -192,7 +192,7 @@ void rv__invoked_given(struct rv_ctx *ctx, enum rv__part part, struct rv__str al
     rv__buf_done(&path);
 }
 
-/* The indices of the iterations around the innermost, inner first. */
+/* The indices of the enclosing iterations, innermost first. */
 static void put_parents(const struct rv__view *parent, struct rv__buf *out)
 {
     rv__buf_text(out, ",\"parents\":");
@@ -270,9 +270,10 @@ int rv__invoked_log(struct rv_ctx *ctx, const struct rv__frame *frame, rv_error 
     if (rv__str_none(has[AT]) || rv__json_int(has[AT], &at_ms) < 0)
         at_ms = rv__wall_ms(ctx->services->clock);
     if (!rv__str_none(has[LEVEL]))
-        (void)rv__json_int(has[LEVEL], &level); /* not one: information */
+        (void)rv__json_int(has[LEVEL], &level); /* if it is no number: RV_INFO */
     if (!rv__str_none(has[METADATA]))
-        (void)rv__json_check(has[METADATA], RV__JSON_VALUE_DEPTH, &metadata, NULL); /* too deep */
+        (void)rv__json_check(has[METADATA], RV__JSON_VALUE_DEPTH, &metadata,
+                             NULL); /* if it is too deep: none */
     if (message.len > RV__LOG_BYTES)
         message.len = RV__LOG_BYTES;
     level = level < RV_DEBUG ? RV_DEBUG : level > RV_ERROR ? RV_ERROR : level;
@@ -293,7 +294,8 @@ static int take_state(struct rv_ctx *ctx, struct rv__str state, rv_error *err)
         if (rv__json_string(key, &ctx->arena, &name) < 0)
             return rv__nomem(err);
         if (rv__json_check(value, RV__JSON_VALUE_DEPTH, &value, NULL) == RV_OK)
-            (void)rv__ctx_state(ctx, name, value); /* no memory: without it, then; or too long */
+            (void)rv__ctx_state(ctx, name,
+                                value); /* without memory, or if it is too long, it is left out */
     }
     return 0;
 }
@@ -305,7 +307,7 @@ int rv__invoked_state(struct rv_ctx *ctx, const struct rv__frame *frame, rv_erro
     return take_state(ctx, state, err);
 }
 
-/* It was done: {result?, state?, pending?}. */
+/* It has completed: {result?, state?, pending?}. */
 int rv__invoked_result(struct rv_ctx *ctx, const struct rv__frame *frame, rv_error *err)
 {
     enum { RESULT, STATE, PENDING, KEYS };
@@ -320,7 +322,7 @@ int rv__invoked_result(struct rv_ctx *ctx, const struct rv__frame *frame, rv_err
             return rv__fail(err, RV_EPARSE, "a handle that is not a text");
         (void)rv_return_pending(ctx, rv__arena_dup(&ctx->arena, handle.at, handle.len));
     } else if (!rv__str_none(has[RESULT])) {
-        (void)rv__ctx_result(ctx, has[RESULT]); /* one that is too deep fails the step */
+        (void)rv__ctx_result(ctx, has[RESULT]); /* a result that is too deep fails the step */
     }
     rv__ctx_check_state(ctx);
     return 1;
@@ -354,7 +356,7 @@ int rv__invoked_error(struct rv_ctx *ctx, const struct rv__frame *frame, rv_erro
     if (rc < 0)
         return rc;
     if (!rv__str_none(has[ATTEMPTS]))
-        (void)rv__json_int(has[ATTEMPTS], &attempts); /* not one: not said */
+        (void)rv__json_int(has[ATTEMPTS], &attempts); /* if it is no number: not set */
     rv__ctx_error(ctx, has[ERROR]);
     ctx->behavior = (enum rv__behavior)named(has[BEHAVIOR], behaviors, 4, BEHAVIOR_PLAIN);
     ctx->max_attempts = attempts > 0 && attempts < INT32_MAX ? (int)attempts : 0;

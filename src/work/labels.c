@@ -1,14 +1,14 @@
-/* labels.c: what the iterations of a forEach are called: `label`, evaluated once for each item.
+/* labels.c: the labels of the iterations of a forEach: `label`, evaluated once for each item.
  *
- * Labels are for people: no state of a run depends on them. So they are no work of their own. They are made
- * behind the items, whether an expression or a function made these, and recorded with them (`labels` of what
- * the evaluation was given; see rv__ctx_given_labels). An item whose label cannot be made has none, and the log says why, once.
+ * Labels are only for people: the state of a run does not depend on them. So they are not work of their own. They are
+ * made after the items, whether an expression or a function made these, and recorded with them (`labels` of what the
+ * evaluation was given; see rv__ctx_given_labels). If a label fails, the item has none, and the log says why, once.
  *
  *   items evaluated ──▶ label of item 0 ──▶ … ──▶ label of item n ──▶ the loop's inbox
  *
- * A label of text and plain paths is put together here. One that needs jq goes to the evaluator, a question
- * for each item. An answer may come before the call that asked returns, or after it, on another thread: who
- * comes second goes on (`met`), so that nothing recurses. */
+ * A label of text and plain paths is made here. One that needs jq goes to the evaluator, one request per item. The
+ * answer may come before or after the call that asked returns, on another thread: whichever comes second continues
+ * (`met`), so that there is no recursion. */
 #include "work/labels.h"
 
 #include <assert.h>
@@ -19,9 +19,7 @@
 #include "work/builtin.h"
 #include "work/work.h"
 
-enum {
-    TEXTS_BYTES = 1 << 20
-}; /* kept between two labels: what the paths of all of them lead into */
+enum { TEXTS_BYTES = 1 << 20 }; /* cached between labels: the texts that their paths lead into */
 
 struct rv__labels {
     uint32_t number; /* 1 + that of the template */
@@ -59,7 +57,7 @@ static void take_label(struct rv_ctx *ctx, struct rv__str json, const rv_error *
     l->warned = true;
 }
 
-/* The next item, seen as its iteration sees it. False: all have a label, or as many as may. */
+/* Go to the next item, as its iteration sees it. False: all have a label, or the limit is reached. */
 static bool next_item(struct rv_ctx *ctx)
 {
     struct rv__labels *l = ctx->labels;
@@ -112,7 +110,7 @@ static void make_plain(struct rv_ctx *ctx)
     finish(ctx);
 }
 
-/* Ask for one after the other, as long as the answers come before the calls return. */
+/* Ask for one label after the other, as long as the answers come before the calls return. */
 static void make_asking(struct rv_ctx *ctx)
 {
     struct rv__labels *l = ctx->labels;
@@ -124,7 +122,7 @@ static void make_asking(struct rv_ctx *ctx)
         atomic_store(&l->met, false);
         rv__work_evaluate(ctx, l->number);
         if (!atomic_exchange(&l->met, true))
-            return; /* the answer goes on */
+            return; /* continued when the answer comes */
     }
 }
 
@@ -145,8 +143,8 @@ bool rv__labels_make(struct rv_ctx *ctx)
     struct rv__labels *l = rv__arena_zalloc(&ctx->arena, 1, sizeof *l);
     bool asks = rv__exprs_jq(ctx->exprs->set, number - 1) > 0;
     if (l == NULL || (!asks && rv__expr_texts_new(TEXTS_BYTES, &l->texts, NULL) < 0))
-        return false;  /* it goes without labels */
-    rv__ctx_hide(ctx); /* labels see the items */
+        return false;  /* without memory there are no labels */
+    rv__ctx_hide(ctx); /* masks the items, which labels see */
     l->number = number;
     l->around = ctx->view;
     l->index = -1;

@@ -1,4 +1,4 @@
-/* labels.h: what the iterations of a forEach are called. Inside work/ only. */
+/* labels.h: the labels of the iterations of a forEach. Inside work/ only. */
 #ifndef RV_WORK_LABELS_H
 #define RV_WORK_LABELS_H
 
@@ -6,14 +6,14 @@
 
 enum {
     RV__LABELS_MOST =
-        10000,             /* items of a forEach that get a label; the others are known by number */
+        10000,             /* items of a forEach that get a label; the others are shown by number */
     RV__LABEL_BYTES = 200, /* of one label; the rest is cut off */
 };
 
-/* Its items are there: make their labels, then post it. False: there is nothing to make, and it is still to
- * be posted. Thread: as `done` of its work. */
+/* The items are evaluated: make their labels, then post the work. False: there are no labels to make, and the caller
+ * must post it. Thread: as `done` of its work. */
 bool rv__labels_make(struct rv_ctx *ctx);
-/* An evaluation has ended while ctx->labels was there: it was of a label. */
+/* An evaluation has ended while ctx->labels is set: it was that of a label. */
 void rv__labels_answer(struct rv_ctx *ctx, struct rv__str json, const rv_error *err);
 
 #endif

@@ -1,11 +1,11 @@
-/* offered.c: what a worker registers: read from its frame, handed to the engine, answered. */
+/* offered.c: reads what a worker registers from its frame, gives it to the engine, and answers. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "work/context.h"
 #include "work/session.h"
 
-enum { WORKFLOWS_MOST = 10000 }; /* of one frame `register`; as many functions */
+enum { WORKFLOWS_MOST = 10000 }; /* limit of one frame `register`; the same for functions */
 
 static void offered_free(struct rv__offered *offered)
 {
@@ -162,6 +162,6 @@ void rv__session_register(struct rv__session *s, const struct rv__frame *frame)
         offered->err = err;
         answer_register(&offered->task);
     } else if (!services->worker_says(services->owner, &offered->news)) {
-        offered_free(offered); /* the engine has closed: it will say bye */
+        offered_free(offered); /* the engine has closed, and will send `bye` */
     }
 }

@@ -1,5 +1,5 @@
-/* offers.c: what a model is told of the tools that its chat may call: workflows from the plan, tools of MCP servers
- * from the servers, which are asked before the turn is. Their lists are cached there (agent/server.c). */
+/* offers.c: the tools that a chat offers to its model: workflows from the plan, and tools of MCP servers, which are
+ * asked for their lists before the turn begins. The lists are cached (agent/server.c). */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -7,12 +7,12 @@
 #include "base/json.h"
 #include "work/work.h"
 
-enum { MOST_NAME = 64 }; /* of a tool, as models take it */
+enum { MOST_NAME = 64 }; /* the longest name of a tool that models accept */
 
 /* In the attempt's arena. */
 struct rv__offers {
     struct rv__str with; /* the turn's parameters */
-    size_t count, next;  /* servers; those before `next` have answered */
+    size_t count, next;  /* servers; those with an index below `next` have answered */
     struct {
         struct rv__tool_server *server;
         struct rv__str tools; /* a JSON array */
@@ -24,7 +24,7 @@ static const struct rv__node *chat_of(const struct rv_ctx *ctx)
     return ctx->view.node->body->owner;
 }
 
-/* The parameters of a tool of an MCP server; none: it is none. */
+/* The parameters of a tool of an MCP server. "none": it is not such a tool. */
 static struct rv__str with_of(const struct rv__body *body)
 {
     const struct rv__node *called = rv__tool_called(body);
@@ -32,7 +32,7 @@ static struct rv__str with_of(const struct rv__body *body)
     return is && !rv__str_none(called->step.with) ? called->step.with : (struct rv__str){ NULL, 0 };
 }
 
-/* Is it a tool of a server? Others have no list to be asked for. */
+/* Whether it is a tool of a server. Other tools need no list. */
 static bool has_server(struct rv__str with)
 {
     struct rv__str server;
@@ -49,7 +49,7 @@ static struct rv__str text_of(struct rv_ctx *ctx, struct rv__str with, const cha
 
 static void ask_next(struct rv_ctx *ctx);
 
-/* The conversation is read from the store: not on the loop's thread. */
+/* A conversation is read from the store, so not on the I/O loop's thread. */
 struct again {
     struct rv__later later;
     struct rv_ctx *ctx;
@@ -111,7 +111,7 @@ static void ask_next(struct rv_ctx *ctx)
     rv__io_later(ctx->services->io, &again->later);
 }
 
-/* The servers of its tools, each once. False: one is not in the configuration, and the turn has failed. */
+/* Find the servers of its tools, each once. False: one is not in the configuration, and the turn has failed. */
 static bool find_servers(struct rv_ctx *ctx, struct rv__offers *offers)
 {
     const struct rv__node *chat = chat_of(ctx);
@@ -165,9 +165,9 @@ static void put(struct telling *t, struct rv__str before, struct rv__str name,
                 struct rv__str description, struct rv__str schema)
 {
     if (t->count == RV__MAX_TOOLS)
-        return; /* what models take */
+        return; /* models would refuse it */
     rv__buf_text(t->out, t->count++ == 0 ? "{\"name\":\"" : ",{\"name\":\"");
-    rv__buf_str(t->out, before); /* both are names, without anything to escape */
+    rv__buf_str(t->out, before); /* both are names, so nothing must be escaped */
     rv__buf_text(t->out, before.len > 0 ? "_" : "");
     rv__buf_str(t->out, name);
     rv__buf_char(t->out, '"');
@@ -214,7 +214,7 @@ static struct rv__str member(struct rv__str object, const char *key, enum rv__js
     return good ? value : (struct rv__str){ NULL, 0 };
 }
 
-/* One tool of a server, or all of them. */
+/* Write one tool of a server, or all of them. */
 static void put_tools(struct telling *t, const struct rv__body *body, struct rv__str with)
 {
     const struct rv__offers *offers = t->ctx->offers;
@@ -234,7 +234,7 @@ static void put_tools(struct telling *t, const struct rv__body *body, struct rv_
                 continue;
             name = rv__ctx_text(t->ctx, name);
             if (all && !is_name(name, MOST_NAME - 1 - body->alias.len))
-                continue; /* no model could call it: a name of its own would do */
+                continue; /* no model could call it; if the file lists this tool by itself, it can have a shorter name */
             put(t, all ? body->alias : none, all ? name : body->alias,
                 member(tool, "description", RV__JSON_STRING),
                 member(tool, "inputSchema", RV__JSON_OBJECT));
@@ -242,7 +242,7 @@ static void put_tools(struct telling *t, const struct rv__body *body, struct rv_
         }
     }
     if (!all && !told)
-        put(t, none, body->alias, none, none); /* the server will say what is wrong with it */
+        put(t, none, body->alias, none, none); /* the server will report what is wrong */
 }
 
 static void put_own(struct telling *t, const struct rv__body *body)

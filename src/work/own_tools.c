@@ -1,8 +1,8 @@
-/* own_tools.c: the tools that a chat may have without any server: they read its run through the scope of its
+/* own_tools.c: the built-in tools of a chat, which need no server: they read its run within the scope of its
  * execution (access.h), or set its result (SPEC §9).
  *
- * A tool that the scope does not allow is not offered; called all the same, it is refused. What was read is recorded
- * with the attempt of the call, so it is on disk before the model gets the answer. Run on the evaluator's thread. */
+ * A tool that the scope does not allow is not offered, and refused if it is called. What was read is recorded with the
+ * attempt of the call, so it is on disk before the model gets the answer. Runs on the evaluator's thread. */
 #include <string.h>
 
 #include "base/error.h"
@@ -10,11 +10,11 @@
 #include "work/work.h"
 
 enum {
-    LINES = 100, /* of a log, where nothing else is wanted; */
+    LINES = 100, /* of a log, by default */
     MOST_LINES = 1000,
-    LINES_BYTES = 256 << 10, /* and of all of them together: what a model can bear */
-    PAGE = 1000,             /* lines read at once */
-    LISTED = 100,            /* attachments of a list, where nothing else is wanted */
+    LINES_BYTES = 256 << 10, /* limit of all lines of an answer: as much as a model can use */
+    PAGE = 1000,             /* lines that are read at once */
+    LISTED = 100,            /* attachments of a list, by default */
 };
 
 #define LOG_SCHEMA(more)                                                   \
@@ -51,7 +51,8 @@ static const struct {
                           "{\"type\":\"object\"}" },
 };
 
-/* `explicit` is given what it may read: it has nothing to get. */
+/* Whether the scope allows the tool. An execution with the scope `explicit` is given what it may read, so it gets no
+ * tool to read more. */
 static bool is_allowed(const struct rv_ctx *ctx, enum rv__own_tool tool)
 {
     enum rv__access access = rv__ctx_access(ctx, NULL);
@@ -73,10 +74,10 @@ bool rv__own_tool_offer(const struct rv_ctx *ctx, enum rv__own_tool tool,
 static void refuse(struct rv_ctx *ctx, const char *code)
 {
     rv__ctx_error_code(ctx, code);
-    ctx->behavior = BEHAVIOR_FINAL; /* it would be the same again */
+    ctx->behavior = BEHAVIOR_FINAL; /* a retry would fail in the same way */
 }
 
-/* False: it is there, and no number of that range. */
+/* False: it is present, and not a number in that range. */
 static bool take_number(struct rv_ctx *ctx, struct rv__str arguments, const char *key,
                         int64_t least, int64_t most, int64_t *ret)
 {
@@ -91,7 +92,7 @@ static bool take_number(struct rv_ctx *ctx, struct rv__str arguments, const char
     return false;
 }
 
-/* *ret is NULL where it is not said. False: it is no text. */
+/* *ret is NULL if it is absent. False: it is present, and not a string. */
 static bool take_text(struct rv_ctx *ctx, struct rv__str arguments, const char *key,
                       const char **ret)
 {
@@ -152,15 +153,15 @@ static void put_line(struct rv__buf *out, const rv_log_line *line)
     rv__buf_char(out, '}');
 }
 
-/* Which lines are wanted: after the first `skip`, or before the last. */
+/* Which lines are wanted: after the first `skip` lines, or the last ones. */
 struct wanted {
     enum rv__own_tool tool;
     const char *text; /* NULL: any */
     int64_t skip, count;
-    bool noted; /* that the log is read */
+    bool noted; /* that the log is read was recorded already */
 };
 
-/* Call `take` with each line, from the first on, until it says no. */
+/* Call `take` with each line, oldest first, until it returns false. */
 static int each_line(struct rv_ctx *ctx, struct wanted *wanted,
                      bool (*take)(void *arg, const rv_log_line *line), void *arg, rv_error *err)
 {
@@ -305,7 +306,8 @@ static void list_attachments(struct rv_ctx *ctx, struct rv__str arguments)
     rv_attachment_list_free(list);
 }
 
-/* The one that is meant: by its id, or the last of its state; "": there is none. In the arena. */
+/* The id of the attachment that is meant: the given id, or the last one of the given state. "": there is none. In
+ * the arena. */
 static const char *find_attachment(struct rv_ctx *ctx, enum rv__own_tool tool,
                                    struct rv__str arguments)
 {
@@ -360,7 +362,7 @@ static void get_attachment(struct rv_ctx *ctx, struct rv__str arguments)
     if (list->count > 0)
         put_attachment(&out, &list->attachments[0]);
     else
-        rv__buf_text(&out, "null"); /* retention was quicker */
+        rv__buf_text(&out, "null"); /* deleted by retention meanwhile */
     answer(ctx, &out);
     rv__buf_done(&out);
     rv_attachment_list_free(list);
@@ -399,7 +401,7 @@ void rv__own_tool_run(struct rv_ctx *ctx, enum rv__own_tool tool, struct rv__str
     case OWN_ATTACHMENT_LIST: list_attachments(ctx, arguments); break;
     case OWN_ATTACHMENT_GET: get_attachment(ctx, arguments); break;
     case OWN_ATTACHMENT_EXISTS: exists_attachment(ctx, arguments); break;
-    case OWN_SET_OUTPUTS: /* what is set is its result, and a turn without calls makes it that of the chat */
+    case OWN_SET_OUTPUTS: /* the arguments are its result; a turn without calls makes them the result of the chat */
         if (rv__ctx_result(ctx, arguments) < 0)
             rv_fail(ctx, "out of memory");
         else

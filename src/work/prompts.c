@@ -1,6 +1,6 @@
-/* prompts.c: the prompts of a chat. One in a workflow says them itself. One that is the agent of a state has them
- * from its manifest: the system prompt from the state's description and `system_prompt`, the prompt from
- * `user_prompt`, what the state depends on and how its last attempt failed. */
+/* prompts.c: the prompts of a chat. A chat in a workflow has them as parameters. For the agent of a state they are made
+ * from its manifest: the system prompt from the state's description and `system_prompt`; the prompt from
+ * `user_prompt`, the results of the state's dependencies, and the failure of its last attempt. */
 #include "work/prompts.h"
 
 #include <stdio.h>
@@ -31,7 +31,7 @@ static void put_part(struct rv__buf *out, const char *before, struct rv__str tex
     rv__buf_str(out, text);
 }
 
-/* Each state that it depends on, with its description. With access to them only: else there are none. */
+/* Write each state that it depends on, with its description. If its scope does not allow them, there are none. */
 static int put_dependencies(struct rv_ctx *ctx, struct rv__buf *out, rv_error *err)
 {
     struct rv__stored_rows rows;

@@ -1,4 +1,5 @@
-/* remote_ctx.c: an invocation in a process that is not the engine's: taken from its frame, shown what it asks for, answered. */
+/* remote_ctx.c: an invocation in another process than the engine's: made from its frame, given the values that it asks
+ * for, and answered. */
 #include "work/remote_ctx.h"
 
 #include "base/alloc.h"
@@ -49,7 +50,7 @@ int rv__remote_ctx_value(struct rv__remote_ctx *remote, const struct rv__frame *
     int rc = rv__slots_text(slots, has[JSON], has[SLOT], &shown->json);
     if (rc < 0 || rv__str_none(has[STATUS]))
         return rc;
-    /* these lie in the frame, which goes */
+    /* copied, because the frame is freed */
     if (rv__json_string(has[ALIAS], arena, &shown->seen.alias) < 0 ||
         rv__str_copy(arena, shown->seen.alias, &shown->seen.alias) < 0 ||
         rv__json_string(has[STATUS], arena, &status) < 0 ||
@@ -145,7 +146,7 @@ static void take_run(struct rv__remote_ctx *remote, struct rv__str run)
         remote->who[who] = there ? text_member(remote, value) : NULL;
     }
     if (!rv__str_none(run) && rv__json_get(run, "attempt", &value))
-        (void)rv__json_int(value, &attempt); /* not one: the first */
+        (void)rv__json_int(value, &attempt); /* if it is no number: the first */
     remote->ctx.attempt = (int)attempt;
 }
 
@@ -159,7 +160,7 @@ int rv__remote_ctx_take(struct rv__remote_ctx *remote, const struct rv__frame *r
     struct rv__frame frame = *read;
     struct rv_ctx *ctx = &remote->ctx;
     *ctx = (struct rv_ctx){ .source = source, .loop_index = -1, .outcome = MSG_DONE };
-    rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by what the step asks for */
+    rv__arena_init(&ctx->arena, SIZE_MAX); /* bounded by what the step reads */
     rv__buf_init(&ctx->state_members, RV__STATE_MAX_BYTES);
     ctx->work.token = rv_cancel_new(NULL);
     if (ctx->work.token == NULL || rv__str_copy(&ctx->arena, read->json, &frame.json) < 0)
@@ -177,7 +178,7 @@ int rv__remote_ctx_take(struct rv__remote_ctx *remote, const struct rv__frame *r
     ctx->eval = rv__str_none(has[CONDITION]) ? -1 : 0;
     ctx->handles = text_member(remote, has[HANDLES]);
     if (!rv__str_none(has[INDEX]))
-        (void)rv__json_int(has[INDEX], &ctx->loop_index); /* not one: none */
+        (void)rv__json_int(has[INDEX], &ctx->loop_index); /* if it is no number: none */
     take_run(remote, has[RUN]);
     int rc = RV_OK;
     if (!rv__str_none(has[INPUT_SLOT]))
@@ -258,7 +259,7 @@ void rv__remote_ctx_put_answer(struct rv__remote_ctx *remote, struct rv__buf *ou
     put_answer(remote, out);
     if (out->rc != RV_ETOOBIG || remote->ctx.outcome == MSG_FAILED)
         return;
-    /* as one that is too long anywhere else */
+    /* the same error as for a result that is too long in the engine */
     size_t bytes = remote->ctx.result != NULL ? remote->ctx.result->len : 0;
     rv__buf_reset(out);
     rv_fail(&remote->ctx,

@@ -1,11 +1,13 @@
-/* rows.c: what has left a cell for the store, as flow/ wants to read it: finished iterations, a page at a
- * time, and values. What comes from the disk is checked here, once; behind that it is JSON. */
+/* rows.c: reads for flow/ what was moved from a cell to the store: finished iterations, a page at a time, and values.
+ * JSON from the disk is checked here, once. */
 #include "base/error.h"
 #include "base/json.h"
 #include "read/read.h"
 #include "work/work.h"
 
-enum { PAGE_BYTES = 256 << 10 }; /* of iterations read at once; one may be longer */
+enum {
+    PAGE_BYTES = 256 << 10
+}; /* bytes of iterations that are read at once; one iteration may be longer */
 
 enum { PAGE_FULL = 1 };
 
@@ -68,8 +70,8 @@ static struct rv__blob *find_piece(const struct rv__pieces *pieces, uint64_t num
     return NULL;
 }
 
-/* A piece of items is wanted by all its iterations, and each read is a look at the disk that another
- * connection has just written to: so the last ones are kept. Long ones are not, which are read once. */
+/* All iterations of a piece of items read that piece, and each read looks at a disk to which another connection has
+ * just written. So the last pieces are cached. Long ones are read only once, so they are not cached. */
 static void keep_piece(struct rv__pieces *pieces, uint64_t number, struct rv__blob *text)
 {
     if (pieces == NULL || text->len > RV__VALUE_INLINE)

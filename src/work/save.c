@@ -1,8 +1,8 @@
 /* save.c: see save.h.
  *
- * The file is written under another name beside its own and gets that at the end, so a failed attempt leaves
- * nothing, and a file that is there is whole. Its content never comes to memory: a command writes to the file
- * itself, a body piece by piece. What waits for the disk, at the end, is not done on the I/O loop. */
+ * The file is written under a temporary name in the same folder and renamed at the end, so a failed attempt leaves
+ * nothing, and an existing file is complete. Its content is never in memory as a whole: a command writes to the file
+ * itself, a body is written piece by piece. The sync at the end is not done on the I/O loop. */
 #include "work/save.h"
 
 #include <stdio.h>
@@ -13,25 +13,6 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "work/work.h"
-
-/* Relative to the folder of the workflow's file. NULL: it has failed. */
-static const char *full_path(struct rv_ctx *ctx, struct rv__str path, const char *what)
-{
-    struct rv__buf full;
-    const char *text = NULL;
-    rv__buf_init(&full, RV__PATH_ROOM);
-    if (path.at[0] != '/' && ctx->directory != NULL) {
-        rv__buf_text(&full, ctx->directory);
-        rv__buf_char(&full, '/');
-    }
-    rv__buf_str(&full, path);
-    if (rv__buf_err(&full, NULL) == RV_OK)
-        text = rv__ctx_c_text(ctx, rv__buf_view(&full), "the `saveTo` of a step");
-    else
-        rv_fail(ctx, "the `saveTo` of %s is too long", what);
-    rv__buf_done(&full);
-    return text;
-}
 
 bool rv__save_begin(struct rv_ctx *ctx, struct rv__str with, const char *what)
 {
@@ -45,7 +26,7 @@ bool rv__save_begin(struct rv_ctx *ctx, struct rv__str with, const char *what)
         path.at[path.len - 1] == '/')
         return rv_fail(ctx, "the `saveTo` of %s must be the path of a file; it came to %.*s", what,
                        (int)(json.len < 80 ? json.len : 80), json.at) == 0;
-    const char *full = full_path(ctx, path, what);
+    const char *full = rv__ctx_path(ctx, path, "the `saveTo` of a step");
     struct rv__save *save = full != NULL ? rv__arena_zalloc(&ctx->arena, 1, sizeof *save) : NULL;
     if (full == NULL)
         return false;
@@ -77,7 +58,8 @@ static void keep(struct rv__later *later)
         rv__fail(&save->err, RV_ETOOBIG, "the output to save has more than %llu bytes",
                  (unsigned long long)RV__SAVE_MAX_BYTES);
     else if (rv_cancel_fired(
-                 save->ctx->work.token)) /* its time-out, perhaps: nobody wants it any more */
+                 save->ctx->work
+                     .token)) /* for example its time-out: nobody needs the file any more */
         rv__fail(&save->err, RV_ECANCELED, "it was stopped before the file was saved");
     else
         (void)rv__outfile_keep(&save->file, &save->err);

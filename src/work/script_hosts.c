@@ -2,9 +2,8 @@
  *
  *   loading ──its workflows are registered──▶ offering ──a newer one of the same files──▶ retired ──nothing in flight──▶ ended
  *
- * Files that have changed get a new process: Node.js cannot forget a module. The old one takes no new work, and ends when what it has is
- * done. If the new one has problems, the old one keeps the workflows that the new one could not load: a file that is broken
- * keeps what it was. */
+ * Changed files get a new process, since Node.js cannot unload a module. The old process takes no new work, and ends
+ * when its work is done. If the new one cannot load a workflow, the old one keeps it: a broken file stays as it was. */
 #include <string.h>
 #include <unistd.h>
 
@@ -15,20 +14,20 @@
 #include "work/work.h"
 
 struct rv__script_host {
-    struct rv__script_host *next; /* newer ones first */
+    struct rv__script_host *next; /* the next older one */
     struct rv__script_hosts *hosts;
     struct rv__script *script;
-    struct rv__str text; /* of its first life; the script's */
+    struct rv__str text; /* what it reported when it was first started; belongs to the script */
     char *root;
     uint64_t print;
     void *registry;
-    /* under the lock of all: */
-    struct rv__session *session; /* held; NULL: not there now */
+    /* protected by the lock of all hosts: */
+    struct rv__session *session; /* referenced; NULL: not connected now */
     bool offering, retired, failed;
 };
 
-/* Two locks: `loading` is held by who changes the list, over all that this takes, and never by the engine's loop or a thread of a host;
- * `lock` for moments, by everybody. */
+/* There are two locks. `loading` is held by whoever changes the list, for the whole change, and never by the
+ * engine's loop or a thread of a host. `lock` is held for moments, by everybody. */
 struct rv__script_hosts {
     struct rv__executor *workers;
     struct rv__script_owner owner;
@@ -45,7 +44,7 @@ static void host_free(struct rv__script_host *host)
     rv__free(host);
 }
 
-/* The session as it is now, held; NULL: there is none. */
+/* The present session, referenced. NULL: there is none. */
 static struct rv__session *session_of(struct rv__script_host *host)
 {
     pthread_mutex_lock(&host->hosts->lock);
@@ -70,13 +69,13 @@ static void is_ready(void *arg, int fd, int64_t pid, const struct rv__frame *hel
     struct rv__script_host *host = arg;
     struct rv__session *session = NULL, *before;
     struct rv__str text = { NULL, 0 }, sees = { NULL, 0 };
-    pthread_mutex_lock(&host->hosts->lock); /* start() has written it by then */
+    pthread_mutex_lock(&host->hosts->lock); /* start() has set `script` when this is free */
     struct rv__script *script = host->script;
     pthread_mutex_unlock(&host->hosts->lock);
     if (rv__script_wait(script, &text, NULL) == RV_OK)
         (void)rv__json_get(text, "sees", &sees);
     if (rv__workers_adopt(host->hosts->workers, fd, pid, hello, sees, &session, NULL) < 0)
-        return; /* closing, or too many: it is ended, and tried again */
+        return; /* the engine closes, or has too many sessions: the process is ended, and started again */
     pthread_mutex_lock(&host->hosts->lock);
     before = host->session;
     host->session = session;
@@ -111,17 +110,17 @@ static bool is_of(const struct rv__script_host *host, const struct rv__script_re
     return host->registry == request->registry && strcmp(host->root, request->root) == 0;
 }
 
-/* The one that has these files as they are, if it is well. */
+/* The host that has exactly these files, if it is healthy. */
 static struct rv__script_host *find_same(struct rv__script_hosts *hosts,
                                          const struct rv__script_request *request)
 {
     struct rv__script_host *host = hosts->first;
-    while (host != NULL && !is_of(host, request)) /* the newest of them */
+    while (host != NULL && !is_of(host, request)) /* the newest host of these files */
         host = host->next;
     return host != NULL && host->print == request->print && !host->failed ? host : NULL;
 }
 
-/* Those that are over go. Under the lock; they are given back. */
+/* Take the hosts that have ended out of the list, and return them. Call with the lock held. */
 static struct rv__script_host *take_over(struct rv__script_hosts *hosts)
 {
     struct rv__script_host *gone = NULL, **at = &hosts->first;
@@ -157,7 +156,8 @@ static int start(struct rv__script_hosts *hosts, const struct rv__script_request
                                     .files = request->files,
                                     .ready = is_ready,
                                     .judge = judge,
-                                    .arg = host };
+                                    .arg = host,
+                                    .kept = request->kept };
     pthread_mutex_lock(&hosts->lock);
     int rc = hosts->stopped ? rv__fail(err, RV_ECLOSED, "the engine has closed")
                             : rv__script_new(&opts, &host->script, err);
@@ -260,7 +260,7 @@ int rv__script_hosts_new(struct rv__executor *workers, const struct rv__script_o
         return rv__nomem(err);
     hosts->workers = workers;
     hosts->owner = *owner;
-    pthread_mutex_init(&hosts->lock, NULL); /* on Linux neither can fail */
+    pthread_mutex_init(&hosts->lock, NULL); /* on Linux these cannot fail */
     pthread_mutex_init(&hosts->loading, NULL);
     *ret = hosts;
     return RV_OK;

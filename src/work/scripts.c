@@ -1,4 +1,4 @@
-/* scripts.c: workflow files in TypeScript and JavaScript: what their host says of them, as items of rv__c_files. */
+/* scripts.c: workflow files in TypeScript and JavaScript: what their host reports, as items of rv__c_files. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 
 /* ------------------------------------------------------------------------------ asking --- */
 
-/* The scripts as a JSON array; and a hash of what they are now. */
+/* Write the scripts as a JSON array, and compute a fingerprint of their present content. */
 static void list_scripts(const struct rv__c_files *files, struct rv__buf *out, uint64_t *print)
 {
     bool first = true;
@@ -29,7 +29,7 @@ static void list_scripts(const struct rv__c_files *files, struct rv__buf *out, u
             rv__buf_char(out, ',');
         first = false;
         rv__buf_json_str(out, rv__str(file->real));
-        (void)stat(file->real, &st); /* gone: as one that is empty */
+        (void)stat(file->real, &st); /* a deleted file counts as an empty one */
         int64_t now[] = { st.st_size, st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (int64_t)st.st_ino };
         *print = rv__str_hash(*print, rv__str(file->real));
         *print = rv__str_hash(*print, (struct rv__str){ (const char *)now, sizeof now });
@@ -37,7 +37,7 @@ static void list_scripts(const struct rv__c_files *files, struct rv__buf *out, u
     rv__buf_char(out, ']');
 }
 
-/* The folder of a path, or itself, if it is one; absolute. */
+/* The path, and its folder (a folder is its own); both absolute. */
 static int folder_of(const char *path, char **root, char **folder)
 {
     struct stat st;
@@ -51,21 +51,27 @@ static int folder_of(const char *path, char **root, char **folder)
     return RV_OK;
 }
 
-/* What a host says of all scripts: the frame `register`, in `room` or kept by the host. */
+/* Ask a host about all scripts. Its answer, a frame `register`, is in `room` or kept by the host. */
 static int ask(struct rv__c_files *files, const char *root, struct rv__buf *room,
                struct rv__str *text, rv_error *why)
 {
+    rv_report *checked = files->opts != NULL ? files->opts->checked : NULL;
     struct rv__buf list;
     char *absolute = NULL, *folder = NULL;
     uint64_t print;
     rv__buf_init(&list, RV__FRAME_MAX / 2);
     list_scripts(files, &list, &print);
     int rc = list.rc < 0 || folder_of(root, &absolute, &folder) < 0 ? rv__nomem(why) : RV_OK;
+    uint64_t kept_print = rc == RV_OK ? rv__str_hash(print, rv__str(folder)) : 0;
     if (rc == RV_OK && (files->services == NULL || files->services->by_hand)) {
         struct rv__script_opts opts = { .folder = folder,
                                         .files = list.text,
                                         .parse = files->depth != RV_C_FILES_LOADED };
-        rc = rv__script_describe(&opts, room, why);
+        rv__script_kept_free(files->kept); /* it has described fewer files */
+        files->kept = NULL;
+        rc = rv__script_describe(&opts, room, files->keep && !opts.parse ? &files->kept : NULL,
+                                 why);
+        files->kept_print = kept_print;
         if (rc == RV_OK)
             *text = rv__buf_view(room);
     } else if (rc == RV_OK) {
@@ -74,6 +80,7 @@ static int ask(struct rv__c_files *files, const char *root, struct rv__buf *room
                                               .folder = folder,
                                               .files = list.text,
                                               .print = print,
+                                              .kept = rv__report_kept(checked, kept_print),
                                               .registry = files->registry };
         rc = rv__services_scripts(files->services, &hosts, why);
         if (rc == RV_OK)
@@ -87,7 +94,8 @@ static int ask(struct rv__c_files *files, const char *root, struct rv__buf *room
 
 /* ------------------------------------------------------------------------- its answer --- */
 
-/* The item of a file; one more, if it has one that is taken, or none. `text`: JSON. */
+/* Find the item of a file. If the file has none, or its item is in use and `fresh`, make one. `text`: the path, as
+ * JSON. */
 static int item_of(struct rv__c_files *files, struct rv__str text, bool fresh,
                    struct rv__c_file **ret, rv_error *err)
 {
@@ -128,12 +136,12 @@ static int take_workflow(struct rv__c_files *files, struct rv__str json, rv_erro
     struct rv__str plan = { NULL, 0 }, names = { NULL, 0 }, path = { NULL, 0 };
     struct rv__c_file *file;
     if (rv__json_type(json) != RV__JSON_OBJECT || !rv__json_get(json, "plan", &plan))
-        return RV_OK; /* our own program does not say that */
+        return RV_OK; /* our own program does not send that */
     (void)rv__json_get(json, "file", &path);
     int rc = item_of(files, path, true, &file, err);
     if (rc < 0)
         return rc;
-    assert(file != NULL); /* found, or made just now */
+    assert(file != NULL); /* found, or just made */
     rc = rv__workflow_read(plan, &file->workflow, &file->why);
     if (rc == RV_OK && rv__json_get(json, "functions", &names) &&
         rv__json_type(names) == RV__JSON_ARRAY)
@@ -153,7 +161,7 @@ static int take_workflow(struct rv__c_files *files, struct rv__str json, rv_erro
     return rc == RV_ENOMEM ? rv__nomem(err) : RV_OK;
 }
 
-/* As compilers say it: said.c reads that. */
+/* Write a problem in the format of compilers, which said.c reads. */
 static int take_problem(struct rv__c_files *files, struct rv__str json, rv_error *err)
 {
     struct rv__str path = { NULL, 0 }, value, message = rv__str("it cannot be loaded");
@@ -170,7 +178,7 @@ static int take_problem(struct rv__c_files *files, struct rv__str json, rv_error
     int rc = item_of(files, path, false, &file, err);
     if (rc < 0)
         return rc;
-    assert(file != NULL); /* the same */
+    assert(file != NULL); /* found, or just made */
     rv__arena_init(&arena, RV__JSON_MAX_BYTES);
     if (rv__json_get(json, "message", &value) && rv__json_type(value) == RV__JSON_STRING)
         rc = rv__json_string(value, &arena, &message);
@@ -178,7 +186,7 @@ static int take_problem(struct rv__c_files *files, struct rv__str json, rv_error
         char *one = rv__arena_dup(&arena, message.at, message.len);
         for (char *at = one; at != NULL && *at != '\0'; at++)
             if (*at == '\n')
-                *at = ' '; /* a line each */
+                *at = ' '; /* each problem is one line */
         if (line > 0 && one != NULL)
             rv__buf_fmt(&file->said, "%s:%lld:%lld: error: %s\n", file->path, (long long)line,
                         (long long)column, one);
@@ -205,7 +213,7 @@ static int take_all(struct rv__c_files *files, struct rv__str text, const char *
 
 /* ------------------------------------------------------------------------------- all --- */
 
-/* All scripts have the same reason not to be there. */
+/* No script could be loaded, for the same reason. */
 static void blame_all(struct rv__c_files *files, const rv_error *why)
 {
     bool first = true;
@@ -213,7 +221,7 @@ static void blame_all(struct rv__c_files *files, const rv_error *why)
         struct rv__c_file *file = files->items[i];
         if (file->real == NULL)
             continue;
-        file->done = !first; /* told once */
+        file->done = !first; /* reported once */
         file->why = *why;
         first = false;
     }

@@ -31,6 +31,7 @@ struct rv__script_request {
     const char *files;  /* a JSON array */
     uint64_t print;     /* of the files as they are now: the same again is the same host */
     void *registry;     /* whose it is */
+    struct rv__script_kept **kept; /* a process that has described them, to be taken; NULL: none */
 };
 
 /* A host that has these files, and what it said of them. Waits until they are loaded. It belongs to `hosts`.

@@ -26,7 +26,7 @@ struct source {
     struct rv__secret_source base; /* first */
     struct rv__arena arena;
     struct line *lines;
-    const char *const *environment; /* not ours; NULL: this process's */
+    const char *const *environment; /* not owned; NULL: that of this process */
 };
 
 static const char *variable(const char *const *environment, const char *name)
@@ -117,7 +117,7 @@ static int read_lines(struct source *source, struct rv__str text, const char *pa
     return rc;
 }
 
-/* As ssh does with keys: what others may read is no secret. */
+/* Refuse a file that others can read, as ssh does with keys. */
 static int check_mode(int file, const char *path, rv_error *err)
 {
     struct stat st;
@@ -140,8 +140,8 @@ static int read_file(struct source *source, const char *path, rv_error *err)
     struct rv__buf text;
     char piece[4096];
     ssize_t n = 0;
-    int file = open(path,
-                    O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO is refused, not waited for */
+    int file = open(path, O_RDONLY | O_CLOEXEC |
+                              O_NONBLOCK); /* a FIFO is refused instead of waiting for it */
     if (file < 0)
         return rv__fail(err, RV_EINVAL, "cannot read the secrets file '%s': %s", path,
                         strerrordesc_np(errno));
@@ -192,10 +192,11 @@ struct secret {
 struct rv__secrets {
     atomic_uint refs;
     struct rv__arena arena;
-    struct secret *items; /* those with a value, by name */
+    struct secret *items; /* those that have a value, sorted by name */
     size_t count;
-    struct rv__mask *mask; /* NULL: there is none with a value */
-    const char *unusable;  /* those without a value, and what to do; NULL: none */
+    struct rv__mask *mask; /* NULL: no secret has a value */
+    const char *
+        unusable; /* a sentence about secrets without a value, and what to do; NULL: there are none */
 };
 
 static int by_name(const void *a, const void *b)
@@ -203,7 +204,7 @@ static int by_name(const void *a, const void *b)
     return rv__str_cmp(((const struct secret *)a)->name, ((const struct secret *)b)->name);
 }
 
-/* All names that the plan has, each once, in order. Texts of the plan, which end in NUL. */
+/* All secret names of the plan, each once, sorted. The texts belong to the plan and end in NUL. */
 static int gather(const struct rv__plan *plan, struct rv__arena *arena, struct secret **ret,
                   size_t *ret_count)
 {
@@ -235,7 +236,7 @@ static int gather(const struct rv__plan *plan, struct rv__arena *arena, struct s
     return RV_OK;
 }
 
-/* Why it cannot be used; NULL: it can. */
+/* Find the value of a secret. Returns why it cannot be used; NULL: it can. */
 static const char *find_value(struct rv__secret_source *source, struct rv__str name,
                               struct rv__str *value)
 {
@@ -249,7 +250,7 @@ static const char *find_value(struct rv__secret_source *source, struct rv__str n
 }
 
 #define WHERE_THEY_GO "in the environment of the engine or in its --secrets file"
-enum { NAMED_MOST = 2 }; /* secrets without a value that are named; the rest is counted */
+enum { NAMED_MOST = 2 }; /* secrets without a value that a message names; the others are counted */
 
 static int make_mask(struct rv__secrets *secrets)
 {
@@ -259,7 +260,7 @@ static int make_mask(struct rv__secrets *secrets)
     for (size_t i = 0; i < secrets->count; i++)
         values[i] = secrets->items[i].value;
     int rc = rv__mask_new(values, secrets->count, &secrets->mask, NULL);
-    if (rc == RV_ETOOBIG) { /* nothing could be hidden: nothing is sent */
+    if (rc == RV_ETOOBIG) { /* the secrets could not be masked, so nothing may be sent */
         secrets->count = 0;
         secrets->unusable =
             "its secrets have more than 64 KiB together; set shorter ones " WHERE_THEY_GO;
@@ -413,13 +414,14 @@ struct rv__str rv__ctx_hidden(struct rv_ctx *ctx, struct rv__str text, bool cut)
     if (!rv__mask_text(mask, text, cut, &masked))
         copy = text;
     else if (masked.rc == RV_OK)
-        (void)rv__str_copy(&ctx->arena, rv__buf_view(&masked), &copy); /* or nothing is shown */
+        (void)rv__str_copy(&ctx->arena, rv__buf_view(&masked),
+                           &copy); /* without memory nothing is shown */
     rv__buf_done(&masked);
     return copy;
 }
 
-/* The same JSON if there is nothing to hide; NULL: no memory. `otherwise`: what stands for it if it is no
- * object any more and must be one; NULL: anything will do. */
+/* Mask JSON. Returns the same blob if nothing is masked; NULL: no memory. `otherwise` replaces a value that must be
+ * an object and is none after masking; NULL: any type is allowed. */
 static struct rv__blob *hide_json(struct rv__mask *mask, struct rv__blob *blob,
                                   const char *otherwise)
 {
@@ -438,7 +440,7 @@ static struct rv__blob *hide_json(struct rv__mask *mask, struct rv__blob *blob,
     return hidden;
 }
 
-/* It was {…} without its brackets. What cannot be kept goes. */
+/* Mask the members of the state. A member that cannot be kept is removed. */
 static void hide_state(struct rv_ctx *ctx, struct rv__mask *mask)
 {
     struct rv__buf *members = &ctx->state_members, whole, masked;
@@ -465,12 +467,21 @@ void rv__ctx_hide(struct rv_ctx *ctx)
     struct rv__mask *mask = rv__secrets_mask(ctx->secrets);
     if (mask == NULL)
         return;
+    if (ctx->outcome == MSG_NOTE) {
+        struct rv__blob *note = hide_json(mask, ctx->note, "{}");
+        if (note == NULL) {
+            ctx->given_up = true; /* the attempt is started again */
+            ctx->outcome = MSG_FAILED;
+        }
+        rv__blob_unref(ctx->note);
+        ctx->note = note;
+    }
     if (ctx->outcome == MSG_PARK && rv__mask_finds(mask, ctx->handle))
         rv_fail(ctx, "a handle or the name of a signal is recorded, so it cannot contain a secret");
-    if (ctx->result != ctx->shown) { /* else it was looked at before */
+    if (ctx->result != ctx->shown) { /* otherwise it is masked already */
         struct rv__blob *result = hide_json(mask, ctx->result, NULL);
         if (result == NULL && ctx->result != NULL) {
-            ctx->given_up = true; /* it is begun again */
+            ctx->given_up = true; /* the attempt is started again */
             ctx->outcome = MSG_FAILED;
         }
         rv__blob_unref(ctx->result);
@@ -479,6 +490,6 @@ void rv__ctx_hide(struct rv_ctx *ctx)
     }
     struct rv__blob *error = hide_json(mask, ctx->error, "{\"message\":\"" RV__MASK_TEXT "\"}");
     rv__blob_unref(ctx->error);
-    ctx->error = error; /* no memory: an error without words */
+    ctx->error = error; /* without memory: an error without a message */
     hide_state(ctx, mask);
 }

@@ -1,5 +1,5 @@
-/* showing.c: what an invocation sees, to a worker: what comes along with it, and what it asks for. Nothing here waits
- * for the disk: what has to be read is read by a job, and its work does not end before that. */
+/* showing.c: sends to a worker what an invocation sees: values that come with it, and values that it asks for. Nothing
+ * here waits for the disk: a job reads from the store, and the work does not end before its jobs. */
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -7,7 +7,9 @@
 #include "work/session.h"
 
 enum {
-    ENTRY_EAGER = 16 << 10, /* bytes of a result that comes along; longer ones are asked for */
+    ENTRY_EAGER =
+        16
+        << 10, /* limit of a result that is sent with the request; longer ones must be asked for */
     SEES_INPUT = 1 << PART_INPUT,
     SEES_STEPS = 1 << PART_STEPS,
     SEES_LAST = 1 << PART_LAST,
@@ -63,7 +65,7 @@ static void put_entry(struct rv__session *s, const struct rv__view *view,
     rv__wire_end(out, start);
 }
 
-/* All nodes of a scope that the worker does not have, the oldest first. False: no memory. */
+/* Send all nodes of a scope that the worker does not have, the oldest first. False: no memory. */
 static bool put_scope(struct rv__session *s, const struct rv__view *view,
                       const struct rv__entry *scope, struct rv__buf *out)
 {
@@ -82,7 +84,7 @@ static bool put_scope(struct rv__session *s, const struct rv__view *view,
         rv__wire_end(out, rv__wire_begin(out, FRAME_FORGET));
         rv__kept_forget(&s->kept);
         return put_scope(s, view, scope,
-                         out); /* all of it: it is new to the worker, and fits or is let pass */
+                         out); /* again, for all nodes: the worker has none of them now */
     }
     const struct rv__entry **chain = rv__alloc(count * sizeof *chain);
     if (chain == NULL)
@@ -111,7 +113,7 @@ bool rv__session_put_along(struct rv__session *s, struct rv_ctx *ctx, struct rv_
     if ((s->sees & SEES_LAST) && view->last != NULL && !put_scope(s, view, view->last, out))
         return false;
     if ((s->sees & SEES_STEPS) &&
-        view->scope != NULL) /* a `forget` of the last one may be between */
+        view->scope != NULL) /* a `forget` of the last one may come between */
         rv__wire_int(members, "scope", rv__kept_entry(&s->kept, rv__entry_serial(view->scope)));
     if ((s->sees & SEES_LAST) && view->last != NULL)
         rv__wire_int(members, "last", rv__kept_entry(&s->kept, rv__entry_serial(view->last)));
@@ -131,7 +133,7 @@ bool rv__session_put_along(struct rv__session *s, struct rv_ctx *ctx, struct rv_
     return true;
 }
 
-/* The item, if no disk has to be looked at for it. */
+/* Append the item, if it is in memory. */
 void rv__session_put_item(struct rv__session *s, struct rv_ctx *ctx, struct rv__buf *members)
 {
     struct rv__stored_rows rows;
@@ -154,8 +156,9 @@ void rv__session_put_item(struct rv__session *s, struct rv_ctx *ctx, struct rv__
 struct showing {
     struct rv__wire_job job; /* first */
     struct rv__session *session;
-    struct rv_ctx *ctx;  /* it does not end before this */
-    struct rv_ctx apart; /* what a look at it needs: the arena of the other is this thread's */
+    struct rv_ctx *ctx; /* does not end before this job */
+    struct rv_ctx
+        apart; /* a context for this thread: the arena of the other one belongs to another thread */
     struct rv__wanted want;
     struct rv__shared shared;
     struct rv__buf seq, room;
@@ -196,7 +199,8 @@ static void part_was_read(struct rv__wire_job *job)
             rc = rv__invoked_value(&head, &s->kept, show->shared, rc == RV_OK ? &show->seen : NULL,
                                    rv__conn_out(s->conn));
         if (rc < 0)
-            cannot_show(s, ctx, show->want.part, rc); /* it ends: there is no job any more */
+            cannot_show(s, ctx, show->want.part,
+                        rc); /* it may be freed now: it has no jobs any more */
     } else {
         rv__invoked_settle(ctx);
     }
@@ -207,7 +211,7 @@ static void part_was_read(struct rv__wire_job *job)
     rv__free(show);
 }
 
-/* Beside the loop. False: no memory. */
+/* Read it on another thread. False: no memory. */
 static bool show_later(struct rv__session *s, struct rv_ctx *ctx, const struct rv__wanted *want,
                        struct rv__shared shared)
 {
@@ -225,18 +229,18 @@ static bool show_later(struct rv__session *s, struct rv_ctx *ctx, const struct r
     show->apart.pieces = ctx->pieces;
     show->apart.plan = ctx->plan;
     show->apart.eval = ctx->eval;
-    show->apart.view = ctx->view; /* borrowed: the other one holds it */
+    show->apart.view = ctx->view; /* borrowed: the other context holds it */
     rv__arena_init(&show->apart.arena, SIZE_MAX);
     rv__buf_init(&show->seq, 64);
     rv__buf_init(&show->room, RV__JSON_MAX_BYTES);
     if (!rv__str_none(want->seq))
         rv__buf_str(&show->seq, want->seq);
     ctx->invoked.jobs++;
-    rv__wires_job(s->workers->services->wires, &show->job);
+    rv__wires_job(ctx->services->wires, &show->job);
     return true;
 }
 
-/* The node that was kept under a number. */
+/* The node that was sent under this number. */
 static const struct rv__entry *numbered(const struct rv__session *s, const struct rv_ctx *ctx,
                                         struct rv__str number)
 {
@@ -253,7 +257,7 @@ static const struct rv__entry *numbered(const struct rv__session *s, const struc
     return e;
 }
 
-/* What is at hand. RV_EBUSY: it has to be read. */
+/* Look at a part that is in memory. RV_EBUSY: it must be read from the store. */
 static int see_at_hand(struct rv_ctx *ctx, enum rv__part part, const struct rv__entry *entry,
                        bool known, struct rv__seen *seen)
 {
@@ -315,8 +319,7 @@ int rv__session_show(struct rv__session *s, struct rv_ctx *ctx, const struct rv_
     if (rc == RV_EBUSY && show_later(s, ctx, &want, shared))
         return 0;
     if (rc == RV_ENOTFOUND && want.part == PART_STEP && rv__str_none(want.number))
-        rc = ctx->source->see(ctx, want.part, want.alias, NULL,
-                              &seen); /* its log has a line of it */
+        rc = ctx->source->see(ctx, want.part, want.alias, NULL, &seen); /* adds a line to its log */
     const struct rv__value_head head = { ctx->invoked.id, want.seq };
     if (rc == RV_OK)
         rv__invoked_given(ctx, want.part, want.alias, known ? rv__str(NULL) : seen.json);

@@ -1,5 +1,5 @@
-/* sight.c: the roots of expressions (SPEC: input, steps, lastStep, loop, run, env) out of a view. On the
- * evaluator's thread; the ctx is ours while it is there, its arena too. */
+/* sight.c: the roots of expressions (SPEC: input, steps, lastStep, loop, run, env), made from a view. On the
+ * evaluator's thread, which owns the ctx and its arena meanwhile. */
 #include "work/sight.h"
 
 #include <string.h>
@@ -24,8 +24,8 @@ static int is_text(struct rv__str json, struct rv__scope_text *ret)
     return RV_OK;
 }
 
-/* What a text that is not at hand is made from: the second number of its key. A reference has none: it
- * is known by its blob. */
+/* How a text that is not in memory is made: the second number of its key. A reference has none: its blob identifies
+ * it. */
 enum { MADE_RESULT = 1, MADE_STATE, MADE_ITEMS };
 
 static int is_blob(struct rv__blob *blob, struct rv__scope_text *ret)
@@ -40,7 +40,8 @@ static int is_blob(struct rv__blob *blob, struct rv__scope_text *ret)
     return RV_OK;
 }
 
-/* An assembled result has no text yet: it is made when the evaluator has not kept its value. */
+/* A result that is assembled has no text yet. The text is made if the evaluator does not have the value in its
+ * cache. */
 static int is_result(const struct rv__entry *entry, struct rv__scope_text *ret)
 {
     if (!rv__entry_assembled(entry))
@@ -100,7 +101,7 @@ static int find_last(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_t
                         : is_text(rv__str("null"), ret);
 }
 
-/* Nobody else has them, and no identity: nothing of it is kept. */
+/* A secret has no identity, so that it is never cached. */
 static int find_secret(struct rv_ctx *ctx, struct rv__str name, struct rv__scope_text *ret)
 {
     struct rv__str value, copy;
@@ -118,7 +119,7 @@ static int find_secret(struct rv_ctx *ctx, struct rv__str name, struct rv__scope
     return rc < 0 ? rc : is_text(copy, ret);
 }
 
-/* Read once, however often an expression asks. */
+/* Read the item once, however often an expression asks. */
 static int find_piece_item(struct rv__sight *sight, const struct rv__view *view,
                            struct rv__scope_text *ret)
 {
@@ -201,7 +202,7 @@ static int find_failure(struct rv__sight *sight, struct rv__str root, struct rv_
     if (sight->ctx->view.handler == NULL || root.len >= sizeof key)
         return RV_ENOTFOUND;
     if (rv__str_none(sight->failure) && sight->scope.at_hand)
-        return RV_EBUSY; /* it may be read from the store */
+        return RV_EBUSY; /* it may have to be read from the store */
     if (rv__str_none(sight->failure)) {
         struct rv__buf json;
         rv__buf_init(&json, RV__JSON_MAX_BYTES);
@@ -231,7 +232,7 @@ static int find_agents(struct rv__sight *sight, struct rv__str root, struct rv__
     if (rv__str_none(sight->agents[i])) {
         struct rv__buf json;
         if (sight->scope.at_hand && parts[i] != PART_STATE)
-            return RV_EBUSY; /* it may be read from the store */
+            return RV_EBUSY; /* it may have to be read from the store */
         rv__buf_init(&json, RV__JSON_MAX_BYTES);
         int rc = rv__agent_see(sight->ctx, parts[i], &json);
         if (rc == RV_OK)
@@ -243,7 +244,7 @@ static int find_agents(struct rv__sight *sight, struct rv__str root, struct rv__
     return is_text(sight->agents[i], ret);
 }
 
-/* What the state of an agent does not let it see, is not there for it. */
+/* Whether the scope of an agent hides this root. Then it does not exist for the agent. */
 static bool is_hidden(const struct rv_ctx *ctx, struct rv__str root)
 {
     const struct rv__state *state = rv__ctx_agent(ctx);
@@ -271,7 +272,7 @@ static int find(struct rv__scope *self, struct rv__str root, struct rv__str name
         return find_run(sight, ret);
     if (rv__str_is(root, "secrets"))
         return find_secret(ctx, name, ret);
-    if (!rv__str_none(name)) /* the only root left that has names: "loop", "loop.parent" … */
+    if (!rv__str_none(name)) /* only roots of loops are left: "loop", "loop.parent" … */
         return find_loop(sight, root, name, ret);
     if (rv__str_is(root, "env"))
         return is_text(ctx->env, ret);

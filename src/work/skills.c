@@ -4,12 +4,12 @@
  *      {action: reference, path}             the text of another file of the folder
  *      {action: script, path, args?, stdin?} its output, as of a command
  *
- * The path is the model's: it may be anything. It is walked part by part from the folder's own descriptor, never
- * through a link, and what is read is what was opened: nothing that is changed meanwhile leads outside. A script is
- * looked at in the same way and then run by its path. Who could exchange it in between could as well have changed
- * what it does; so nothing is won by that.
+ * The path comes from the model and may be anything. It is opened part by part from the folder's descriptor, never
+ * through a link, and the opened file is the one that is read: so no change meanwhile leads outside. A script is
+ * checked in the same way and then run by its path. Somebody who could replace it in between could as well change what
+ * it does, so that is no additional risk.
  *
- * Files are read on the evaluator's thread; a script is run by the I/O loop. */
+ * Files are read on the evaluator's thread; scripts are run by the I/O loop. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -23,10 +23,10 @@
 #include "work/work.h"
 
 enum {
-    FILE_BYTES = 256 << 10, /* of a file that is read: what a model can bear */
-    FRONT_BYTES = 64 << 10, /* of SKILL.md, for its front matter */
+    FILE_BYTES = 256 << 10, /* limit of a file that is read: as much as a model can use */
+    FRONT_BYTES = 64 << 10, /* how much of SKILL.md is read for its front matter */
     MOST_ARGS = 1000,       /* of a script */
-    WITHIN_MS = 60000,      /* a script, where its tool says nothing */
+    WITHIN_MS = 60000,      /* time limit of a script, if its tool sets none */
 };
 
 static const char schema_json[] =
@@ -39,7 +39,7 @@ static const char schema_json[] =
 static void refuse(struct rv_ctx *ctx, const char *code)
 {
     rv__ctx_error_code(ctx, code);
-    ctx->behavior = BEHAVIOR_FINAL; /* it would be the same again */
+    ctx->behavior = BEHAVIOR_FINAL; /* a retry would fail in the same way */
 }
 
 static void refuse_input(struct rv_ctx *ctx, const char *why)
@@ -50,7 +50,7 @@ static void refuse_input(struct rv_ctx *ctx, const char *why)
 
 /* -------------------------------------------------------------------------------- its files --- */
 
-/* Its folder, from that of the workflow's file. -1, with errno. */
+/* Open its folder. A relative path starts at the folder of the workflow's file. -1, with errno. */
 static int open_folder(struct rv_ctx *ctx, struct rv__str with, const char **ret)
 {
     struct rv__str json, name = { "", 0 };
@@ -81,14 +81,14 @@ static int open_folder(struct rv_ctx *ctx, struct rv__str with, const char **ret
     return fd;
 }
 
-/* One part of the path: "", "." and ".." are none. */
+/* Whether it is a name of one part of the path: not "", "." or "..". */
 static bool is_part(struct rv__str part)
 {
     return part.len > 0 && part.len <= 255 && !rv__str_is(part, ".") && !rv__str_is(part, "..");
 }
 
-/* Open a plain file below `folder`. It is only opened if each part is what it seems: no link, no "..". NULL, or why
- * not. */
+/* Open a plain file below `folder`. Each part of the path must be a plain name and no link. Returns NULL, or why it
+ * cannot be opened. */
 static const char *open_file(int folder, struct rv__str path, int *ret, struct stat *about)
 {
     const char *bad = "the path must lead from the skill's folder to a plain file in it: without "
@@ -107,7 +107,7 @@ static const char *open_file(int folder, struct rv__str path, int *ret, struct s
         } else {
             memcpy(name, part.at, part.len);
             name[part.len] = '\0';
-            /* Without waiting for the other end of a pipe. */
+            /* O_NONBLOCK: do not wait for the other end of a pipe */
             next = openat(at, name,
                           O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK |
                               (slash != NULL ? O_DIRECTORY : 0));
@@ -132,8 +132,7 @@ static const char *open_file(int folder, struct rv__str path, int *ret, struct s
     return NULL;
 }
 
-/* Append at most `most` bytes of it; a longer one is an error. */
-static int read_all(int fd, size_t most, struct rv__buf *out)
+int rv__read_all(int fd, size_t most, struct rv__buf *out)
 {
     char piece[8192];
     ssize_t n;
@@ -151,7 +150,7 @@ static int read_all(int fd, size_t most, struct rv__buf *out)
 
 /* ------------------------------------------------------------------------------ what it says --- */
 
-/* What stands between its first line, ---, and the next such line. */
+/* The text between the first line, which is ---, and the next such line. */
 static struct rv__str front_matter(struct rv__str text)
 {
     const char *begin, *end;
@@ -163,7 +162,7 @@ static struct rv__str front_matter(struct rv__str text)
                        : (struct rv__str){ "", 0 };
 }
 
-/* The description in it, as JSON in the arena; none: it has none. */
+/* The description in the front matter, as JSON in the arena. "none": there is none. */
 static struct rv__str description_of(struct rv_ctx *ctx, struct rv__str front)
 {
     struct rv__str value, ret = { NULL, 0 };
@@ -174,7 +173,7 @@ static struct rv__str description_of(struct rv_ctx *ctx, struct rv__str front)
         rv__json_type(rv__buf_view(&json)) == RV__JSON_OBJECT &&
         rv__json_get(rv__buf_view(&json), "description", &value) &&
         rv__json_type(value) == RV__JSON_STRING)
-        (void)rv__str_copy(&ctx->arena, value, &ret); /* or it has none */
+        (void)rv__str_copy(&ctx->arena, value, &ret); /* without memory: none */
     rv__buf_done(&json);
     return ret;
 }
@@ -192,7 +191,7 @@ void rv__skill_offer(struct rv_ctx *ctx, struct rv__str with, struct rv__str *de
         return;
     rv__buf_init(&text, FRONT_BYTES);
     if (open_file(folder, rv__str("SKILL.md"), &fd, &about) == NULL) {
-        (void)read_all(fd, FRONT_BYTES, &text); /* of a longer one the beginning will do */
+        (void)rv__read_all(fd, FRONT_BYTES, &text); /* the beginning of a longer one is enough */
         *description = description_of(ctx, front_matter(rv__buf_view(&text)));
         close(fd);
     }
@@ -214,7 +213,7 @@ static void tell_file(struct rv_ctx *ctx, int folder, struct rv__str path)
     }
     rv__buf_init(&text, FILE_BYTES + 1);
     rv__buf_init(&json, RV__JSON_MAX_BYTES);
-    int rc = read_all(fd, FILE_BYTES, &text);
+    int rc = rv__read_all(fd, FILE_BYTES, &text);
     close(fd);
     if (rc == RV_ETOOBIG) {
         refuse_input(ctx, "the file has more than 256 KB");
@@ -233,7 +232,7 @@ static void tell_file(struct rv_ctx *ctx, int folder, struct rv__str path)
     rv__buf_done(&json);
 }
 
-/* Who runs a file that does not run by itself; NULL: nobody is known. */
+/* The interpreter for a file that is not executable. NULL: none is known. */
 static const char *interpreter_of(struct rv__str path)
 {
     static const struct {
@@ -248,7 +247,7 @@ static const char *interpreter_of(struct rv__str path)
     return NULL;
 }
 
-/* Its words, in the arena. NULL: the attempt has failed. */
+/* The words of the command, in the arena. NULL: the attempt has failed. */
 static const char *const *words_of(struct rv_ctx *ctx, const char *program, const char *file,
                                    struct rv__str arguments)
 {
@@ -280,7 +279,7 @@ static const char *const *words_of(struct rv_ctx *ctx, const char *program, cons
     return argv;
 }
 
-/* True: it is begun, and ends by itself. */
+/* True: the script was started, and its end will finish the attempt. */
 static bool run_script(struct rv_ctx *ctx, int folder, const char *where, struct rv__str path,
                        struct rv__str arguments)
 {

@@ -1,14 +1,13 @@
-/* source.c: what a step sees, from the engine's own memory.
+/* source.c: what a step sees, in the engine's process.
  *
- * What it sees was captured when it was dispatched (rv__view), and finished iterations are read through
- * a reader of the store: nothing here touches what the loop owns. Thread: the step's, or that of whoever
- * speaks for it while it runs in another process. */
+ * It was captured when the step was dispatched (rv__view); finished iterations are read through a reader of the store.
+ * Nothing here touches what the loop owns. Thread: the step's, or the one that talks to its host or worker. */
 #include <stdio.h>
 
 #include "base/error.h"
 #include "work/work.h"
 
-/* In the entry, or in the step's arena. */
+/* The state of a node; the text is in the entry, or in the step's arena. */
 static int see_state(rv_ctx *ctx, const struct rv__entry *entry, struct rv__row_source *rows,
                      struct rv__str *ret)
 {
@@ -51,7 +50,7 @@ static int see_steps(rv_ctx *ctx, struct rv__buf *room)
     return rv__view_steps(&ctx->view, &rows.source, room, NULL);
 }
 
-/* The node that a handler is about. */
+/* The failed node that a handler handles. */
 static int see_failed(rv_ctx *ctx, struct rv__buf *room)
 {
     struct rv__stored_rows rows;
@@ -59,7 +58,7 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     struct rv__str alias = failed != NULL ? failed->alias : (struct rv__str){ NULL, 0 };
     const struct rv__entry *entry = failed != NULL ? rv__view_find(&ctx->view, alias) : NULL;
     struct rv__blob *state = NULL;
-    if (failed == NULL) { /* finally, and nothing has */
+    if (failed == NULL) { /* in `finally`, if nothing has failed */
         rv__buf_text(room, "null");
         return RV_OK;
     }
@@ -68,7 +67,7 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     if (rc < 0)
         return rc;
     rv__buf_text(room, "{\"result\":");
-    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had by then */
+    if (entry != NULL && failed->kind != NODE_STEP) /* what a supervisor had when it failed */
         rc = rv__entry_result(entry, &rows.source, room, NULL);
     else
         rv__buf_text(room, "null");
@@ -83,7 +82,7 @@ static int see_failed(rv_ctx *ctx, struct rv__buf *room)
     return rc;
 }
 
-/* A text that may be long: as it is held, or in `room`. Without that, what is not at hand is too large. */
+/* A text that may be long: from memory, or read into `room`. Without `room`, RV_ETOOBIG if it is not in memory. */
 static int see_blob(rv_ctx *ctx, struct rv__blob *blob, struct rv__buf *room, struct rv__seen *ret)
 {
     struct rv__stored_rows rows;
@@ -138,8 +137,8 @@ static int see_items(rv_ctx *ctx, const struct rv__view *view, struct rv__buf *r
     return rc;
 }
 
-/* `what`: "item", "index" or "items", of the iteration around the innermost; with "parent." before it, of the
- * one around that. */
+/* `what`: "item", "index" or "items" of the iteration that encloses the innermost one; with "parent." in front, of
+ * the next enclosing one. */
 static int see_parent(rv_ctx *ctx, struct rv__str what, struct rv__buf *room, struct rv__seen *ret)
 {
     static const struct rv__str up = RV__STR("parent.");
@@ -162,8 +161,8 @@ static int see_parent(rv_ctx *ctx, struct rv__str what, struct rv__buf *room, st
     return rv__buf_err(room, NULL);
 }
 
-/* It asked for a node that is not there. One that may be there is nobody's mistake: a branch was not taken;
- * one that never can be is told. */
+/* The step asked for a node that it does not see. If the node could exist, for example in a branch that was not
+ * taken, that is no mistake. If it never can, the log says so. */
 static void note_unseen(rv_ctx *ctx, struct rv__str alias)
 {
     char why[RV__PLAN_MAX_NAME + 200];
@@ -231,6 +230,14 @@ static int engine_see(rv_ctx *ctx, enum rv__part part, struct rv__str alias, str
     return rv__str_none(ret->json) ? RV_ENOTFOUND : RV_OK;
 }
 
+/* The text; if there was no memory for it (NULL), "", and the attempt fails. */
+static const char *text_or_fail(rv_ctx *ctx, const char *text)
+{
+    if (text == NULL && ctx->unread == RV_OK)
+        ctx->unread = RV_ENOMEM;
+    return text != NULL ? text : "";
+}
+
 static const char *path_of(rv_ctx *ctx)
 {
     struct rv__buf buf;
@@ -239,13 +246,14 @@ static const char *path_of(rv_ctx *ctx)
     rv__buf_init(&buf, RV__PATH_BYTES);
     if (ctx->view.node != NULL)
         rv__node_path(ctx->view.node, ctx->view.vector, &buf);
-    ctx->path = rv__arena_dup(&ctx->arena, buf.text, buf.len);
+    if (rv__buf_err(&buf, NULL) == RV_OK)
+        ctx->path = rv__arena_dup(&ctx->arena, buf.text, buf.len);
     rv__buf_done(&buf);
-    return ctx->path != NULL ? ctx->path : "";
+    return text_or_fail(ctx, ctx->path);
 }
 
-/* The run's id and nonce, and the actor's number: the same over all attempts of a step, and no other's,
- * neither in another store nor in a later run of this id. */
+/* The run's id and nonce, and the actor's number. It is the same in all attempts of a step. No other step has it, in
+ * any store, nor has a later run with the same id. */
 static const char *key_of(rv_ctx *ctx)
 {
     char text[RV_RUN_ID_SIZE + 40];
@@ -254,7 +262,7 @@ static const char *key_of(rv_ctx *ctx)
     int n = snprintf(text, sizeof text, "%s/%016llx/%llu", ctx->run_id,
                      (unsigned long long)ctx->view.nonce, (unsigned long long)ctx->view.actor);
     ctx->key = rv__arena_dup(&ctx->arena, text, (size_t)n);
-    return ctx->key != NULL ? ctx->key : "";
+    return text_or_fail(ctx, ctx->key);
 }
 
 static const char *execution_of(rv_ctx *ctx)
@@ -262,16 +270,14 @@ static const char *execution_of(rv_ctx *ctx)
     char text[48];
     int n = snprintf(text, sizeof text, "%llu.%llu", (unsigned long long)ctx->view.actor,
                      (unsigned long long)ctx->view.token);
-    const char *id = rv__arena_dup(&ctx->arena, text, (size_t)n);
-    return id != NULL ? id : "";
+    return text_or_fail(ctx, rv__arena_dup(&ctx->arena, text, (size_t)n));
 }
 
 static const char *engine_who(rv_ctx *ctx, enum rv__who who)
 {
     switch (who) {
     case WHO_RUN: return ctx->run_id;
-    case WHO_WORKFLOW:
-        return ctx->plan->body.wrap->name.at; /* a plan's texts have a NUL behind them */
+    case WHO_WORKFLOW: return ctx->plan->body.wrap->name.at; /* texts of a plan end in NUL */
     case WHO_STEP: return ctx->view.node != NULL ? ctx->view.node->alias.at : "";
     case WHO_PATH: return path_of(ctx);
     case WHO_EXECUTION: return execution_of(ctx);

@@ -1,8 +1,12 @@
 /* tool.c: a `tool` step: a call of a tool of an MCP server (SPEC §9).
  *
- * Its result is what the tool says as a value (`structuredContent`); else its text, if that is all there is; else
- * the list of what it said. A tool that says that it failed (`isError`) fails the step, as does an error of the
- * protocol. Begun on the evaluator's thread, ended on that of the I/O loop. */
+ * Its result is the tool's structured value (`structuredContent`); else its text, if there is only text; else the list
+ * of its content. A tool that reports a failure (`isError`) fails the step, as does an error of the protocol. Begins on
+ * the evaluator's thread, ends on that of the I/O loop.
+ *
+ * A call that asks a person something, or that the server works on as a task, ends its attempt with a note (ADR 0063).
+ * The next attempt goes on from there: with the answer, which came as the signal `elicit:<path>`, or by asking for the
+ * task. */
 #include <stdio.h>
 #include <string.h>
 
@@ -11,8 +15,17 @@
 #include "base/json.h"
 #include "work/work.h"
 
-enum { WITHIN_MS = 600000 }; /* of a call, where its step says nothing: as of a turn of a chat */
-enum { NO_METHOD = -32601, BAD_PARAMS = -32602 }; /* codes of JSON-RPC: the same again would be */
+enum {
+    WITHIN_MS = 600000
+}; /* time limit of a call, if its step sets none: as for a turn of a chat */
+enum {
+    GIVING_UP_MS = 60000
+}; /* time limit for telling a server that a task is not needed any more */
+enum { NOTE_BYTES = 1 << 20 }; /* limit of what is recorded between two attempts */
+enum {
+    NO_METHOD = -32601,
+    BAD_PARAMS = -32602
+}; /* codes of JSON-RPC: a retry would fail in the same way */
 
 static bool is(struct rv__str json, enum rv__json_type type)
 {
@@ -55,7 +68,7 @@ static bool take_server(struct rv_ctx *ctx, struct rv__str with)
     return ctx->tool.server != NULL;
 }
 
-/* The parameters are gone after this: what is kept of them is copied. */
+/* Take the name and the arguments. They are copied, because the parameters are freed after this. */
 static bool take_call(struct rv_ctx *ctx, struct rv__str with)
 {
     struct rv__str json, name = { "", 0 }, arguments = RV__STR("{}");
@@ -78,9 +91,74 @@ static bool take_call(struct rv_ctx *ctx, struct rv__str with)
     return true;
 }
 
+/* Take a person's answer. Anything else, which only --force lets through, counts as {"action":"cancel"}. */
+static bool take_said(struct rv_ctx *ctx, struct rv__str said)
+{
+    static const char *const actions[] = { "accept", "decline", "cancel" };
+    struct rv__str action;
+    bool good = false;
+    if (is(said, RV__JSON_OBJECT) && rv__json_get(said, "action", &action) &&
+        is(action, RV__JSON_STRING))
+        for (size_t i = 0; i < sizeof actions / sizeof *actions; i++)
+            good |= rv__json_string_is(action, rv__str(actions[i]));
+    return rv__str_copy(&ctx->arena, good ? said : rv__str("{\"action\":\"cancel\"}"),
+                        &ctx->tool.answer) == RV_OK;
+}
+
+/* Take the note of the previous attempt, and the answer to its question. */
+static bool take_note(struct rv_ctx *ctx)
+{
+    struct rv__stored_rows rows;
+    struct rv__blob *answer = NULL;
+    rv_error err;
+    ctx->tool.key = rv__str(ctx->source->who(ctx, WHO_KEY));
+    if (ctx->unread != RV_OK) {
+        rv_fail(ctx, "%s", rv_strerror(ctx->unread));
+        return false;
+    }
+    if (ctx->view.note == NULL)
+        return true;
+    ctx->tool.note = rv__blob_str(ctx->view.note);
+    if (ctx->view.answer == NULL)
+        return true;
+    rv__stored_rows_of(&rows, ctx);
+    int rc = rv__blob_get(ctx->view.answer, &rows.source, &answer, &err);
+    bool good = rc == RV_OK && take_said(ctx, rv__blob_str(answer));
+    rv__blob_unref(answer);
+    if (!good)
+        rv_fail(ctx, "the answer to the tool's question cannot be read: %s",
+                rc < 0 ? err.message : "out of memory");
+    return good;
+}
+
 /* --------------------------------------------------------------------------------- the end --- */
 
-/* The texts among what it said, a line each; *all: there is nothing else. */
+/* End this attempt with a note. The next attempt begins immediately, or when the person has answered. */
+static void leave_note(struct rv_ctx *ctx, struct rv__str note)
+{
+    struct rv__str ask;
+    struct rv__buf name;
+    bool asks = rv__json_get(note, "ask", &ask);
+    if (note.len > NOTE_BYTES) {
+        rv__tool_give_up(ctx->services, note);
+        rv_fail(ctx, "what the tool asks for is too long to be recorded: %zu bytes of at most %d",
+                note.len, NOTE_BYTES);
+        (void)refuse(ctx, "tooBig");
+        return;
+    }
+    rv__buf_init(&name, RV__PATH_BYTES + 16);
+    rv__buf_text(&name, "elicit:");
+    rv__buf_text(&name, ctx->source->who(ctx, WHO_PATH));
+    ctx->note = rv__blob_new(note);
+    if (ctx->note == NULL || name.rc != RV_OK || ctx->unread != RV_OK ||
+        (asks && rv__str_copy(&ctx->arena, rv__buf_view(&name), &ctx->handle) < 0))
+        ctx->given_up = true; /* no memory: the attempt is started again */
+    else
+        ctx->outcome = MSG_NOTE;
+    rv__buf_done(&name);
+}
+
+/* Append the texts in `content`, one per line. *all: it contains nothing but texts. */
 static void put_texts(struct rv_ctx *ctx, struct rv__str content, struct rv__buf *out, bool *all)
 {
     struct rv__json_iter it;
@@ -102,7 +180,7 @@ static void put_texts(struct rv_ctx *ctx, struct rv__str content, struct rv__buf
     }
 }
 
-/* Its result: {content, structuredContent?, isError?}. */
+/* Take the tool's result: {content, structuredContent?, isError?}. */
 static void take_answer(struct rv_ctx *ctx, struct rv__str json)
 {
     struct rv__str content = RV__STR("[]"), value, failed;
@@ -149,6 +227,7 @@ void rv__tool_failed(struct rv_ctx *ctx, const struct rv__tool_result *result)
     case TOOL_LATE: rv__ctx_error_code(ctx, "timeout"); break;
     case TOOL_CLOSED: ctx->given_up = true; break;
     case TOOL_CANCELLED: rv__ctx_error_code(ctx, "cancelled"); break;
+    case TOOL_NOTED:
     case TOOL_ANSWERED: break;
     }
 }
@@ -159,6 +238,8 @@ static void ended(struct rv__tool_call *call, const struct rv__tool_result *resu
     rv__io_ended(ctx);
     if (result->end == TOOL_ANSWERED)
         take_answer(ctx, result->json);
+    else if (result->end == TOOL_NOTED)
+        leave_note(ctx, result->json);
     else
         rv__tool_failed(ctx, result);
     rv__work_finish(ctx);
@@ -176,7 +257,7 @@ static bool get(struct rv__str params, const char *key, enum rv__json_type type,
     return is(params, RV__JSON_OBJECT) && rv__json_get(params, key, ret) && is(*ret, type);
 }
 
-/* Its progress, {progress, total?, message?}, or a line of its log, {level, data}. */
+/* A progress report, {progress, total?, message?}, or a line for the log, {level, data}. */
 static void said(struct rv__tool_call *call, struct rv__str params)
 {
     struct rv_ctx *ctx = RV__CONTAINER(call, struct rv_ctx, tool);
@@ -241,8 +322,48 @@ void rv__tool_begin(struct rv_ctx *ctx, struct rv__str with)
     if (begin_own(ctx, with) || rv__skill_begin(ctx, with))
         return;
     ctx->tool.timeout_ms = ctx->timeout_ms > 0 ? 0 : WITHIN_MS;
-    if (take_server(ctx, with) && take_call(ctx, with))
+    if (take_server(ctx, with) && take_call(ctx, with) && take_note(ctx))
         rv__io_begin(ctx, "tool", start, stop);
     else
         rv__work_finish(ctx);
+}
+
+/* ------------------------------------------------------------------- what nobody goes on with --- */
+
+struct giving_up {
+    struct rv__tool_call call;
+    struct rv__blob *note;
+};
+
+static void given_up(struct rv__tool_call *call, const struct rv__tool_result *result)
+{
+    struct giving_up *g = RV__CONTAINER(call, struct giving_up, call);
+    (void)result; /* nothing to do if the server did not understand it */
+    rv__blob_unref(g->note);
+    rv__free(g);
+}
+
+void rv__tool_give_up(struct rv__services *services, struct rv__str note)
+{
+    struct rv__str json, name;
+    struct rv__arena arena;
+    struct rv__tool_server *server = NULL;
+    rv__arena_init(&arena, SIZE_MAX); /* for a name */
+    if (rv__json_get(note, "server", &json) && rv__json_string(json, &arena, &name) == RV_OK)
+        server = rv__tool_servers_find(services->tool_servers, name);
+    rv__arena_done(&arena);
+    struct giving_up *g = NULL;
+    if (server != NULL && rv__services_io(services, NULL) == RV_OK && services->io != NULL)
+        g = rv__zalloc(1, sizeof *g);
+    if (g == NULL)
+        return; /* no memory: the server continues for nobody */
+    g->note = rv__blob_new(note);
+    g->call = (struct rv__tool_call){ .server = server,
+                                      .name = rv__str("-"),
+                                      .note = rv__blob_str(g->note),
+                                      .gives_up = true,
+                                      .timeout_ms = GIVING_UP_MS,
+                                      .done = given_up };
+    if (g->note == NULL || rv__tool_call_start(services->io, &g->call) < 0)
+        given_up(&g->call, NULL);
 }

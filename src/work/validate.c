@@ -1,7 +1,7 @@
-/* validate.c: a worker judges the input of a run that is to be started: the caller's thread asks, and waits.
+/* validate.c: asks a worker to validate the input of a new run; the caller's thread waits for the answer.
  *
- * The question is on the caller's stack, and on its session's list while it is open; who asked takes it off there,
- * on the loop of connections, before it is gone. */
+ * The request is on the caller's stack, and in the list of its session while it is open. The caller removes it from
+ * there, on the loop of connections, before it returns. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -12,19 +12,21 @@
 #include "base/violations.h"
 #include "work/session.h"
 
-enum { VERDICT_MS = 10000 }; /* for a verdict to come; then the schema decides */
+enum {
+    VERDICT_MS = 10000
+}; /* wait so long for the worker's answer; then only the schema decides */
 
 struct rv__question {
-    struct rv__question *next, **link; /* among those of its session; link NULL: not there */
+    struct rv__question *next, **link; /* in the list of its session; link NULL: not in the list */
     struct rv__session *session;
     const struct rv__judged *about;
     char id[32];
     struct rv__cancel_watch closing;
-    pthread_mutex_t lock; /* of the rest: */
+    pthread_mutex_t lock; /* protects the rest: */
     pthread_cond_t changed;
     bool answered;
     int rc;
-    struct rv__blob *input;    /* RV_OK: what the run gets; NULL: what was given */
+    struct rv__blob *input;    /* RV_OK: the input of the run; NULL: the input as given */
     struct rv__buf violations; /* RV_EINVAL: a JSON array */
 };
 
@@ -34,7 +36,7 @@ static void settle(struct rv__question *q, int rc)
     if (!q->answered)
         q->rc = rc;
     q->answered = true;
-    pthread_cond_signal(&q->changed); /* under the lock: after it, it may be gone */
+    pthread_cond_signal(&q->changed); /* with the lock held: after it, the request may be freed */
     pthread_mutex_unlock(&q->lock);
 }
 
@@ -100,7 +102,7 @@ int rv__session_verdict(struct rv__session *s, const struct rv__frame *frame, rv
     if (bad && (rv__str_none(has[VIOLATIONS]) || rv__json_type(has[VIOLATIONS]) != RV__JSON_ARRAY))
         return rv__fail(err, RV_EPARSE, "'violations' is not a list");
     if (q == NULL)
-        return RV_OK; /* nobody waits for it any more: late, not wrong */
+        return RV_OK; /* nobody waits for it any more: it is late, not wrong */
     unlink_question(q);
     int rc = bad ? RV_EINVAL : RV_OK;
     if (bad) {
@@ -121,7 +123,7 @@ static void engine_closes(struct rv__cancel_watch *watch)
     settle(RV__CONTAINER(watch, struct rv__question, closing), RV_ECLOSED);
 }
 
-/* What a worker says is the world's: whatever is no text is left out. */
+/* Workers are not trusted: whatever is no string is left out. */
 static void take_violations(struct rv__str list, struct rv__violations *bad)
 {
     struct rv__json_iter it;
@@ -134,7 +136,7 @@ static void take_violations(struct rv__str list, struct rv__violations *bad)
         if (rv__json_type(item) != RV__JSON_OBJECT)
             continue;
         if (rv__json_get(item, "path", &value) && rv__json_type(value) == RV__JSON_STRING)
-            (void)rv__json_string(value, bad->arena, &path); /* no memory: without a place */
+            (void)rv__json_string(value, bad->arena, &path); /* without memory it has no path */
         if (rv__json_get(item, "message", &value) && rv__json_type(value) == RV__JSON_STRING)
             (void)rv__json_string(value, bad->arena, &message);
         rv__violations_add(bad, path, "%.*s", RV__ARG(message));
@@ -153,7 +155,7 @@ int rv__session_validate(struct rv__session *s, const struct rv__judged *about, 
                               .lock = PTHREAD_MUTEX_INITIALIZER };
     int rc = rv__cond_init(&q.changed);
     if (rc < 0)
-        return RV_ECLOSED; /* nobody can be asked */
+        return RV_ECLOSED; /* no memory: the worker cannot be asked */
     rv__buf_init(&q.violations, RV__FRAME_MAX);
     rv__wires_run(wires, send_question, &q);
     if (!rv__cancel_watch(closing, &q.closing))
@@ -164,7 +166,7 @@ int rv__session_validate(struct rv__session *s, const struct rv__judged *about, 
         ;
     pthread_mutex_unlock(&q.lock);
     rv__cancel_unwatch(closing, &q.closing);
-    rv__wires_run(wires, withdraw, &q); /* after it, nobody else knows of it */
+    rv__wires_run(wires, withdraw, &q); /* after this, no other thread uses it */
     rc = q.answered ? q.rc : RV_ECLOSED;
     if (rc == RV_EINVAL) {
         take_violations(rv__buf_view(&q.violations), bad);

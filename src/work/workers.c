@@ -2,14 +2,13 @@
  *
  *   here ──its connection ends──▶ away ──says hello with its session──▶ here
  *     │                             │
- *     └──bye, its process is dead, says what it may not──▶ gone ◀──the grace is over
+ *     └──bye, its process is dead, a wrong frame─────────▶ gone ◀──the grace is over
  *
- * Work that a session has stays with it while it is away: it may come back and answer. When it is gone, all of that
- * is lost. A process of this machine that has died with one piece of work is to blame for that one; with several, they
- * are told that they shared it. Nobody else is ever to blame.
+ * A session keeps its work while it is away: it may come back and answer. When it is gone, its work is lost. If a
+ * process on this machine died with one piece of work, that one is to blame; with several, each is told that they shared
+ * the process. Nothing else is ever blamed.
  *
- * A piece of work belongs to this thread from `begin` to `done` or `lost`; what it wants to read from the store is read
- * by jobs, and it does not end before they have. Thread: of connections, but for what says otherwise. */
+ * session.c has what becomes of the work. Thread: that of connections, unless stated otherwise. */
 #include "work/workers.h"
 
 #include <assert.h>
@@ -29,26 +28,9 @@
 
 enum {
     TICK_MS = 250,
-    FIRST_SLOTS = 16,
 };
 
 /* ------------------------------------------------------------------------------- sessions --- */
-
-struct rv__session *rv__session_ref(struct rv__session *s)
-{
-    atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
-    return s;
-}
-
-void rv__session_unref(struct rv__session *s)
-{
-    if (s == NULL || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
-        return;
-    rv__buf_done(&s->taken);
-    rv__free(s->slots);
-    pthread_mutex_destroy(&s->lock);
-    rv__free(s);
-}
 
 struct rv__session_state rv__session_state(const struct rv__news *news)
 {
@@ -69,7 +51,7 @@ struct rv__session_about rv__session_about(struct rv__session *s)
     return about;
 }
 
-/* The engine is told how it is with it, if it does not know yet. */
+/* Send the state of the session to the engine, if it has changed. */
 static void tell_change(struct rv__session *s, int64_t credits, bool away, bool gone)
 {
     struct rv__services *services = s->workers->services;
@@ -108,193 +90,25 @@ static void stop_tick(struct rv__workers *w)
     w->tick = NULL;
 }
 
-/* ------------------------------------------------------------------------ pieces of work --- */
+/* ---------------------------------------------------------------------------------- work --- */
 
-static struct rv_ctx *find_work(const struct rv__session *s, struct rv__str id)
-{
-    struct rv__arena arena;
-    struct rv__str text;
-    struct rv_ctx *found = NULL;
-    size_t slot = 0, at = 0;
-    if (rv__str_none(id) || rv__json_type(id) != RV__JSON_STRING || id.len > 64)
-        return NULL;
-    rv__arena_init(&arena, 256);
-    if (rv__json_string(id, &arena, &text) == RV_OK) {
-        for (; at < text.len && text.at[at] >= '0' && text.at[at] <= '9' && slot < UINT32_MAX; at++)
-            slot = slot * 10 + (size_t)(text.at[at] - '0');
-        if (slot < s->slot_count && s->slots[slot].ctx != NULL &&
-            rv__str_is(text, s->slots[slot].ctx->invoked.id))
-            found = s->slots[slot].ctx;
-    }
-    rv__arena_done(&arena);
-    return found;
-}
-
-static bool more_slots(struct rv__session *s)
-{
-    size_t count = s->slot_count ? s->slot_count * 2 : FIRST_SLOTS;
-    void *slots = rv__realloc(s->slots, count * sizeof *s->slots);
-    if (slots == NULL)
-        return false;
-    s->slots = slots;
-    memset(&s->slots[s->slot_count], 0, (count - s->slot_count) * sizeof *s->slots);
-    for (; s->slot_count < count; s->first_free = ++s->slot_count)
-        s->slots[s->slot_count].next_free = s->first_free;
-    return true;
-}
-
-/* A slot for it, and its id. RV_ENOMEM. */
-static int give_slot(struct rv__session *s, struct rv_ctx *ctx)
-{
-    if (s->first_free == 0 && !more_slots(s))
-        return RV_ENOMEM;
-    size_t at = s->first_free - 1;
-    s->first_free = s->slots[at].next_free;
-    s->slots[at].ctx = ctx;
-    s->slots[at].count++;
-    s->in_flight++;
-    ctx->invoked.slot = (uint32_t)at;
-    snprintf(ctx->invoked.id, sizeof ctx->invoked.id, "%zu.%" PRIu64 ".%" PRIu64, at, s->number,
-             s->slots[at].count);
-    return RV_OK;
-}
-
-/* It is over; nobody reads for it, and no cancel is on its way. */
-static void complete(struct rv_ctx *ctx)
-{
-    struct rv__invoked *inv = &ctx->invoked;
-    rv_error why = inv->why;
-    enum rv__lost how = ctx->lost;
-    if (inv->is_lost)
-        ctx->work.lost(&ctx->work, how, &why);
-    else
-        ctx->work.done(&ctx->work, why.code != 0 ? &why : NULL);
-}
-
-void rv__invoked_settle(struct rv_ctx *ctx)
-{
-    struct rv__invoked *inv = &ctx->invoked;
-    if (inv->over && inv->jobs == 0 && (!atomic_load(&inv->told) || inv->told_worker))
-        complete(ctx);
-}
-
-/* Out of its session with it. It may be gone afterwards. */
-void rv__session_finish(struct rv__session *s, struct rv_ctx *ctx)
-{
-    assert(s->slots[ctx->invoked.slot].ctx == ctx);
-    s->slots[ctx->invoked.slot].ctx = NULL;
-    s->slots[ctx->invoked.slot].next_free = s->first_free;
-    s->first_free = ctx->invoked.slot + (size_t)1;
-    s->in_flight--;
-    rv__cancel_unwatch(ctx->work.token, &ctx->watch);
-    ctx->invoked.over = true;
-    rv__invoked_settle(ctx);
-}
-
-static void lose(struct rv__session *s, struct rv_ctx *ctx, enum rv__lost how, const char *why)
-{
-    ctx->invoked.is_lost = true;
-    ctx->lost = how;
-    (void)rv__fail(&ctx->invoked.why, RV_EFAILED, "%s", why);
-    rv__session_finish(s, ctx);
-}
-
-static void say_invoke(struct rv__session *s, struct rv_ctx *ctx)
-{
-    struct rv__buf *out = rv__conn_out(s->conn), members;
-    rv__buf_init(&members, RV__FRAME_MAX);
-    bool good = rv__session_put_along(s, ctx, out, &members);
-    size_t start = rv__wire_begin(out, FRAME_INVOKE);
-    rv__invoked_ask(ctx, ctx->invoked.id, out);
-    if (ctx->view.node != NULL) {
-        const struct rv__wrap *wrap = rv__node_wrap(ctx->view.node);
-        rv__wire_text(out, "workflow", wrap->name);
-        rv__wire_text(out, "version", wrap->version);
-    }
-    rv__session_put_item(s, ctx, &members);
-    rv__buf_str(out, rv__buf_view(&members));
-    rv__wire_end(out, start);
-    if (!good || members.rc != RV_OK)
-        out->rc = RV_ENOMEM; /* the connection ends for that, and its work is lost */
-    rv__buf_done(&members);
-    ctx->invoked.sent = true;
-    ctx->work.begun(&ctx->work);
-}
-
-void rv__session_say_cancel(struct rv__session *s, const struct rv_ctx *ctx)
-{
-    struct rv__buf *out = rv__conn_out(s->conn);
-    size_t start = rv__wire_begin(out, FRAME_CANCEL);
-    rv__wire_text(out, "id", rv__str(ctx->invoked.id));
-    rv__wire_end(out, start);
-}
-
-static void cancel_arrives(struct rv__wire_task *task)
-{
-    struct rv_ctx *ctx = RV__CONTAINER(task, struct rv_ctx, invoked.cancel);
-    struct rv__session *s = ctx->session;
-    ctx->invoked.told_worker = true;
-    if (ctx->invoked.over) {
-        rv__invoked_settle(ctx);
-    } else if (!ctx->invoked.sent) {
-        (void)rv__fail(&ctx->invoked.why, RV_ECANCELED, "it was to stop before it had begun");
-        rv__session_finish(s, ctx);
-    } else if (s->conn != NULL) {
-        rv__session_say_cancel(s, ctx);
-    }
-}
-
-/* Under the lock of tokens. Thread: any. */
-static void token_fired(struct rv__cancel_watch *watch)
-{
-    struct rv_ctx *ctx = RV__CONTAINER(watch, struct rv_ctx, watch);
-    ctx->invoked.cancel.run = cancel_arrives;
-    atomic_store(&ctx->invoked.told, true);
-    rv__wires_post(ctx->services->wires, &ctx->invoked.cancel);
-}
-
-static void begin_one(struct rv_ctx *ctx)
-{
-    struct rv__session *s = ctx->session;
-    rv_error err;
-    if (s->state.gone || give_slot(s, ctx) < 0) { /* only this thread writes the state */
-        (void)rv__fail(&err, RV_EFAILED, "%s",
-                       s->state.gone ? "the worker has gone" : rv_strerror(RV_ENOMEM));
-        ctx->work.lost(&ctx->work, RV__LOST_BLAMELESS, &err);
-        return;
-    }
-    if (!rv__cancel_watch(ctx->work.token, &ctx->watch)) {
-        (void)rv__fail(&ctx->invoked.why, RV_ECANCELED, "it was to stop before it had begun");
-        rv__session_finish(s, ctx);
-    } else if (s->conn != NULL) {
-        say_invoke(s, ctx);
-    }
-}
-
-/* All that a turn of the engine has begun: sent together. */
+/* Send all work that one turn of the engine has begun. */
 static void work_arrives(struct rv__wire_task *task)
 {
     struct rv_ctx *ctx = RV__CONTAINER(task, struct rv_ctx, invoked.begin);
     for (struct rv_ctx *next; ctx != NULL; ctx = next) {
         next = ctx->invoked.next; /* it may be gone afterwards */
-        begin_one(ctx);
+        rv__session_begin(ctx->session, ctx);
     }
 }
 
 static size_t workers_start(struct rv__executor *self, struct rv__work *const *works, size_t count)
 {
     struct rv__workers *w = (struct rv__workers *)self;
-    struct rv_ctx *next = NULL;
-    for (size_t i = count; i-- > 0;) {
-        struct rv_ctx *ctx = (struct rv_ctx *)works[i];
-        memset(&ctx->invoked, 0, sizeof ctx->invoked);
-        ctx->watch = (struct rv__cancel_watch){ .fired = token_fired };
-        ctx->invoked.next = next;
-        next = ctx;
-    }
-    if (next != NULL) {
-        next->invoked.begin.run = work_arrives;
-        rv__wires_post(w->services->wires, &next->invoked.begin);
+    struct rv_ctx *first = rv__invoked_chain(works, count, rv__invoked_complete);
+    if (first != NULL) {
+        first->invoked.begin.run = work_arrives;
+        rv__wires_post(w->services->wires, &first->invoked.begin);
     }
     return count;
 }
@@ -315,7 +129,7 @@ static void ignore_end(void *arg, struct rv__conn *conn, const rv_error *why)
     (void)why;
 }
 
-/* Its connection is no longer its own. */
+/* Separate the session from its connection. */
 static void detach(struct rv__session *s, const rv_error *why)
 {
     static const struct rv__conn_user nobody = { .heard = nobody_hears, .ended = ignore_end };
@@ -335,7 +149,7 @@ static void detach(struct rv__session *s, const rv_error *why)
         rv__conn_end(conn, NULL);
 }
 
-/* It is gone: what it had is lost. */
+/* The session is gone: its work is lost. */
 static void end_session(struct rv__session *s, const char *why)
 {
     struct rv__workers *w = s->workers;
@@ -348,7 +162,8 @@ static void end_session(struct rv__session *s, const char *why)
     enum rv__lost how = !s->dead ? RV__LOST_BLAMELESS : sent > 1 ? RV__LOST_SHARED : RV__LOST_ALONE;
     for (size_t i = 0; i < s->slot_count; i++)
         if (s->slots[i].ctx != NULL)
-            lose(s, s->slots[i].ctx, s->slots[i].ctx->invoked.sent ? how : RV__LOST_BLAMELESS, why);
+            rv__session_lose(s, s->slots[i].ctx,
+                             s->slots[i].ctx->invoked.sent ? how : RV__LOST_BLAMELESS, why);
     detach(s, NULL);
     rv__pid_watch_free(s->watch);
     s->watch = NULL;
@@ -367,7 +182,7 @@ static void process_died(void *arg)
     struct rv__conn *conn = s->conn;
     rv__session_ref(s);
     if (conn != NULL)
-        rv__conn_drain(conn); /* what it said last counts */
+        rv__conn_drain(conn); /* its last frames count */
     s->dead = true;
     end_session(s, "the worker's process died");
     rv__session_unref(s);
@@ -407,7 +222,7 @@ static void look_at_all(uv_timer_t *timer)
 
 /* --------------------------------------------------------------------------------- hearing --- */
 
-/* These answers have arrived. */
+/* Confirm answers that have arrived. */
 static void say_taken(void *arg, struct rv__conn *conn)
 {
     struct rv__session *s = arg;
@@ -440,27 +255,14 @@ static void violates(struct rv__session *s, const rv_error *err)
 
 static void hear_about_work(struct rv__session *s, const struct rv__frame *frame)
 {
-    static int (*const says[FRAME_TYPES])(struct rv_ctx *, const struct rv__frame *, rv_error *) = {
-        [FRAME_LOG] = rv__invoked_log,
-        [FRAME_STATE] = rv__invoked_state,
-        [FRAME_RESULT] = rv__invoked_result,
-        [FRAME_ERROR] = rv__invoked_error,
-    };
     struct rv__str id;
     rv_error err;
     rv__frame_members(frame, (const char *[]){ "id" }, &id, 1);
-    struct rv_ctx *ctx = find_work(s, id);
-    bool ends = frame->type == FRAME_RESULT || frame->type == FRAME_ERROR;
-    if (ends)
+    struct rv_ctx *ctx = rv__session_find(s, id);
+    if (frame->type == FRAME_RESULT || frame->type == FRAME_ERROR)
         note_taken(s, id);
-    if (ctx == NULL)
-        return; /* it is over, or was never its own: late, not wrong */
-    int rc = frame->type == FRAME_GET ? rv__session_show(s, ctx, frame, &err)
-                                      : says[frame->type](ctx, frame, &err);
-    if (rc < 0)
+    if (ctx != NULL && rv__session_hear(s, ctx, frame, &err) < 0) /* NULL: it has ended already */
         violates(s, &err);
-    else if (rc == 1)
-        rv__session_finish(s, ctx);
 }
 
 static void hear_credits(struct rv__session *s, const struct rv__frame *frame)
@@ -483,8 +285,7 @@ static void hear(void *arg, struct rv__conn *conn, const struct rv__frame *frame
     struct rv__session *s = arg;
     rv_error err;
     enum rv__frame_type type = frame->type;
-    if (type == FRAME_LOG || type == FRAME_STATE || type == FRAME_RESULT || type == FRAME_ERROR ||
-        type == FRAME_GET) {
+    if (rv__frame_is_about_work(type)) {
         hear_about_work(s, frame);
     } else if (type == FRAME_VALID || type == FRAME_VIOLATIONS) {
         if (rv__session_verdict(s, frame, &err) < 0)
@@ -512,6 +313,15 @@ static const struct rv__conn_user worker_user = { .heard = hear,
                                                   .ended = conn_ended,
                                                   .flushing = say_taken };
 
+/* Members of a frame. */
+static void put_members(const struct rv__workers *w, struct rv__buf *out)
+{
+    if (w->member == 0)
+        return;
+    rv__wire_int(out, "member", w->member);
+    rv__wire_json(out, "members", rv__buf_view(&w->members));
+}
+
 static void say_hello(struct rv__session *s, bool resumed)
 {
     struct rv__buf *out = rv__conn_out(s->conn);
@@ -524,30 +334,78 @@ static void say_hello(struct rv__session *s, bool resumed)
         rv__wire_json(out, "resumed", rv__str("true"));
     rv__wire_int(out, "graceMs", s->workers->grace_ms);
     rv__wire_int(out, "heartbeatMs", s->workers->heartbeat_ms);
+    put_members(s->workers, out);
     rv__wire_end(out, start);
+}
+
+/* On its way to the loop of connections. */
+struct membership {
+    struct rv__wire_task task; /* first */
+    struct rv__workers *workers;
+    int64_t self;
+    struct rv__buf members;
+};
+
+static void take_members(struct rv__wire_task *task)
+{
+    struct membership *m = (struct membership *)task;
+    struct rv__workers *w = m->workers;
+    rv__buf_done(&w->members);
+    w->members = m->members;
+    w->member = m->self;
+    rv__free(m);
+    for (const struct rv__session *s = w->sessions; s != NULL; s = s->next) {
+        if (!s->follows || s->conn == NULL)
+            continue;
+        struct rv__buf *out = rv__conn_out(s->conn);
+        size_t start = rv__wire_begin(out, FRAME_MEMBERS);
+        put_members(w, out);
+        rv__wire_end(out, start);
+    }
+}
+
+bool rv__workers_members(struct rv__executor *executor, int64_t self, struct rv__str members)
+{
+    struct rv__workers *w = (struct rv__workers *)executor;
+    struct membership *m = rv__zalloc(1, sizeof *m);
+    if (m == NULL)
+        return false;
+    m->task.run = take_members;
+    m->workers = w;
+    m->self = self;
+    rv__buf_init(&m->members, RV__FRAME_MAX);
+    rv__buf_str(&m->members, members);
+    pthread_mutex_lock(&w->services->hosts_lock);
+    struct rv__wires *wires = w->services->wires; /* once it is there, it stays */
+    pthread_mutex_unlock(&w->services->hosts_lock);
+    bool good = wires != NULL && m->members.rc == RV_OK;
+    if (good) {
+        rv__wires_post(wires, &m->task);
+    } else {
+        rv__buf_done(&m->members);
+        rv__free(m);
+    }
+    return good;
 }
 
 static int session_new(struct rv__workers *w, struct rv__session **ret, rv_error *err)
 {
     uint64_t key[2];
-    struct rv__session *s = rv__zalloc(1, sizeof *s);
+    struct rv__session *s = rv__session_new(w->next_session + 1);
     if (s == NULL)
         return rv__nomem(err);
     int rc = rv__random_seed_system(&key[0], err);
     if (rc == RV_OK)
         rc = rv__random_seed_system(&key[1], err);
     if (rc < 0) {
-        rv__free(s);
+        rv__session_unref(s);
         return rc;
     }
+    w->next_session++;
     snprintf(s->key, sizeof s->key, "%016" PRIx64 "%016" PRIx64, key[0], key[1]);
-    atomic_init(&s->refs, 1);
-    pthread_mutex_init(&s->lock, NULL); /* on Linux it cannot fail */
-    rv__buf_init(&s->taken, RV__FRAME_MAX / 2);
     s->workers = w;
     s->news.session =
         s; /* never written again: the engine reads it while the next news are on their way */
-    s->number = ++w->next_session;
     s->next = w->sessions;
     s->link = &w->sessions;
     if (w->sessions != NULL)
@@ -559,7 +417,7 @@ static int session_new(struct rv__workers *w, struct rv__session **ret, rv_error
     return RV_OK;
 }
 
-/* It comes back: what it has goes on, what it never got is lost. */
+/* A worker comes back: work that it has continues; work that it never got is lost. */
 static void resume(struct rv__session *s, struct rv__str has)
 {
     struct rv__json_iter it;
@@ -570,7 +428,7 @@ static void resume(struct rv__session *s, struct rv__str has)
     if (!rv__str_none(has) && rv__json_type(has) == RV__JSON_ARRAY) {
         rv__json_iter_init(&it, has);
         while (rv__json_next(&it, NULL, &id)) {
-            struct rv_ctx *ctx = find_work(s, id);
+            struct rv_ctx *ctx = rv__session_find(s, id);
             if (ctx != NULL)
                 ctx->invoked.here = true;
         }
@@ -580,9 +438,9 @@ static void resume(struct rv__session *s, struct rv__str has)
         if (ctx == NULL)
             continue;
         if (!ctx->invoked.sent)
-            say_invoke(s, ctx);
+            rv__session_say_invoke(s, ctx);
         else if (!ctx->invoked.here)
-            lose(s, ctx, RV__LOST_BLAMELESS, "the worker came back without it");
+            rv__session_lose(s, ctx, RV__LOST_BLAMELESS, "the worker came back without it");
         else if (ctx->invoked.told_worker)
             rv__session_say_cancel(s, ctx);
     }
@@ -614,13 +472,14 @@ static void take_about(struct rv__session *s, struct rv__str value, bool local)
 void rv__workers_greet(struct rv__executor *executor, struct rv__conn *conn,
                        const struct rv__frame *hello, bool local, const struct rv__calls *calls)
 {
-    enum { CREDITS, NAME, SESSION, HAS, KEYS };
+    enum { CREDITS, NAME, SESSION, HAS, FOLLOWS, KEYS };
     struct rv__workers *w = (struct rv__workers *)executor;
     struct rv__str has[KEYS];
     rv_error err;
     int64_t credits = 1;
     int rc = RV_OK;
-    rv__frame_members(hello, (const char *[]){ "credits", "name", "session", "has" }, has, KEYS);
+    rv__frame_members(hello, (const char *[]){ "credits", "name", "session", "has", "follows" },
+                      has, KEYS);
     if (!rv__str_none(has[CREDITS]) &&
         (rv__json_int(has[CREDITS], &credits) < 0 || credits < 0 || credits > RV__CREDITS_MOST))
         rc = rv__fail(&err, RV_EINVAL, "'credits' is not a number from 0 to %d", RV__CREDITS_MOST);
@@ -637,13 +496,14 @@ void rv__workers_greet(struct rv__executor *executor, struct rv__conn *conn,
         return;
     }
     assert(s != NULL);
-    detach(s, NULL); /* of one that comes back before its end was noticed */
+    detach(s, NULL); /* its old connection, if its end was not noticed yet */
     rv__kept_forget(&s->kept);
     s->conn = conn;
     rv__conn_use(conn, &worker_user, s);
     if (calls != NULL)
         s->caller = calls->begin(calls->arg, conn);
     s->calls = calls;
+    s->follows = rv__str_is(has[FOLLOWS], "true");
     take_about(s, has[NAME], local);
     rv__pid_watch_free(s->watch);
     s->watch = local ? rv__pid_watch_new(w->services->wires, rv__conn_pid(conn), process_died, s)
@@ -662,7 +522,7 @@ bool rv__session_is_lost(struct rv__session *s)
     return lost;
 }
 
-/* Somebody whom we have started ourselves. */
+/* A worker process that we have started ourselves. */
 struct adoption {
     struct rv__workers *workers;
     int fd;
@@ -694,11 +554,11 @@ static void adopt(void *arg)
                          w->closing ? "the engine is closing" : "there are too many workers");
         return;
     }
-    /* The other end of a socket pair is, to the kernel, who made the pair: the process is told by its number. */
+    /* For the kernel, the peer of a socket pair is the process that made it: so the child is known by its pid. */
     rv__pid_watch_free(s->watch);
     s->watch = rv__pid_watch_new(w->services->wires, a->pid, process_died, s);
     if (!rv__str_none(a->sees))
-        (void)rv__session_sees(s, a->sees, NULL); /* else it asks for everything */
+        (void)rv__session_sees(s, a->sees, NULL); /* on failure it asks for everything */
     a->session = rv__session_ref(s);
 }
 
@@ -759,6 +619,7 @@ static void workers_free(struct rv__executor *self)
     struct rv__workers *w = (struct rv__workers *)self;
     rv__workers_close(self);
     w->services->workers = NULL;
+    rv__buf_done(&w->members);
     rv__free(w);
 }
 

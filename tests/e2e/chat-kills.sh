@@ -1,16 +1,9 @@
 #!/usr/bin/env bash
 # chat-kills.sh [KILLS]: kill -9 in the midst of conversations that call tools, KILLS times (5), each after some requests:
 # the scripted endpoint (model.py) sees no recorded turn again, and every conversation comes to its end.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
+. "$(dirname "$0")/tap.sh"
 kills=${1:-5} turns=40
-cleanup() { exec 8>&- 9<&-; }
-cd "$tmp" || exit 1
-unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
-mkfifo stdin stdout
-python3 "$here/model.py" "$tmp" <stdin >stdout &
-exec 8>stdin 9<stdout
-read -r port <&9
+start_model
 printf 'providers: { oa: { kind: openai, baseUrl: "http://127.0.0.1:%s", model: plain } }\n' "$port" >rival.yaml
 cat >add.yaml <<'EOF'
 name: add

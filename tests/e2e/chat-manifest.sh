@@ -1,16 +1,8 @@
 #!/usr/bin/env bash
 # chat-manifest.sh: chats as agents of a manifest, with the scripted endpoint (model.py): how prompts are composed,
 # what a retry is told and sent again, and tools of a state.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
-cleanup() { exec 8>&- 9<&-; }
-cd "$tmp" || exit 1
-unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
-
-mkfifo stdin stdout
-python3 "$here/model.py" "$tmp" <stdin >stdout &
-exec 8>stdin 9<stdout
-read -r port <&9
+. "$(dirname "$0")/tap.sh"
+start_model
 cat >rival.yaml <<EOF
 providers:
   oa: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: plain }

@@ -3,13 +3,8 @@
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/tap.sh"
 pids=
-cleanup() { exec 8>&- 9<&-; for pid in $pids; do kill "$pid" 2>/dev/null; done; }
-cd "$tmp" || exit 1
-unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
-mkfifo stdin stdout
-python3 "$here/model.py" "$tmp" <stdin >stdout &
-exec 8>stdin 9<stdout
-read -r port <&9
+cleanup() { for pid in $pids; do kill "$pid" 2>/dev/null; done; }
+start_model
 mkdir s
 cat >rival.yaml <<EOS
 providers: { oa: { kind: openai, baseUrl: "http://127.0.0.1:$port", model: calls }, an: { kind: anthropic, baseUrl: "http://127.0.0.1:$port", model: calls } }
@@ -44,6 +39,22 @@ done
 is "the model is told what the server says of it" "$(jq -sr '.[0].body.tools | map(.name + ": " + .description) | join(", ")' requests)" "echo: does echo, add: Add two numbers"
 run "$rival" show "$(field .runId)" --store w.db
 like "the call is in the tree" "$(tr '\n' ' ' <<<"$out")" 'turn1 .*echo .*turn2 '
+cat >branches.yaml <<'EOS'
+name: branches
+steps:
+  - first: { value: 1 }
+  - second: { workflow: add, input: { a: 2, b: 3 } }
+  - which: { if: "${ true }", then: [ { inner: { value: 7 } } ] }
+EOS
+cat >nests.yaml <<'EOS'
+name: nests
+steps:
+  - first: { value: 1 }
+  - second: { workflow: add, input: { a: 2, b: 3 } }
+EOS
+chat oa '[branches, nests]' '[["branches", {}], ["nests", {}]]'
+run "$rival" audit "$(field .runId)" --store w.db --json
+is "audit tells the result of a call only if its last node has one" "$(jq -c '[.entries[] | select(.action == "call")] | sort_by(.path) | [.[].result]' <<<"$out")" "[null,5]"
 chat oa '["web/*"]' '[["web_value", {"n": 7}], ["web_nobody", {}], ["other", {}]]'
 is "all tools of a server, with its name before theirs" "$(told | sed -n 1p)" '{"n": 7}'
 like "one that it does not have is refused by the server" "$(told | sed -n 2p)" "refused the call: there is no tool nobody"
@@ -104,6 +115,20 @@ rm -f requests
 eventually "$rival" signal review approve:review:turn1:call0:publish '{"approved": true}' --store agents/a.db
 wait $pid
 is "the reviewer has published with approval" "$? $(told)" "0 published: oak"
+
+jq -nc '{documents: [range(1; 1001) | "Invoice \(.): \(. * 2) EUR"]}' >documents.json
+sed -i 's|model: first-tool|model: invoice|' agents/test.yaml
+rm -f requests
+run "$rival" exec agents/extract.yaml --config agents/test.yaml --store agents/b.db --input @documents.json
+is "a batch of a thousand documents is extracted" "$rc $(field '[.results.sum.result.invoices, .results.sum.result.total, .results.left.result] | join(" ")') $(wc -l <requests)" \
+    "0 1000 1001000 0 1000"
+sed -i 's|tokens: 200000|tokens: 12000|' agents/extract.yaml # the 800th answer, of 15 tokens, reaches it
+rm -f requests
+run "$rival" exec agents/extract.yaml --config agents/test.yaml --store agents/c.db --input @documents.json
+invoices=$(field .results.sum.result.invoices)
+is "a limit of tokens ends it, what is in flight apart" "$rc $((invoices >= 800 && invoices < 820)) $(field .results.left.result)" "0 1 $((1000 - invoices))"
+is "and the rest is not asked" "$(wc -l <requests)" "$invoices"
+is "for that reason" "$(field '[.results.each.result.iterations[].results.invoice.error.code | values] | unique | join(" ")')" budget
 
 cat >bad.yaml <<'EOS'
 name: bad

@@ -1,16 +1,8 @@
 #!/usr/bin/env bash
 # chat.sh: chats of a workflow file, with a scripted endpoint (model.py) that speaks the protocols of both kinds of
 # provider: tools, values, bounds, busy and broken servers, streams, keys.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
-cleanup() { exec 8>&- 9<&-; }
-cd "$tmp" || exit 1
-unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
-
-mkfifo stdin stdout
-python3 "$here/model.py" "$tmp" <stdin >stdout &
-exec 8>stdin 9<stdout
-read -r port <&9
+. "$(dirname "$0")/tap.sh"
+start_model
 export CHAT_KEY=sk-very-secret-key
 cat >rival.yaml <<EOF
 providers:
@@ -156,6 +148,25 @@ chat 'provider: oa, model: never, prompt: go, tools: [add], maxTurns: 2'
 is "maxTurns bounds a conversation" "$rc $(field .error.code) $(field .results.ask.state.turns) $(wc -l <requests)" "1 maxTurns 2 2"
 chat 'provider: oa, model: never, prompt: go, tools: [add], budget: { tokens: 30 }'
 is "a budget bounds it, too" "$rc $(field .error.code) $(field .results.ask.state.usage.totalTokens)" "1 budget 30"
+
+chat 'provider: oa, model: never, prompt: go, tools: [add], budget: { cost: 3.5 }'
+is "so does one by cost" "$rc $(field .error.code) $(field .results.ask.state.usage.cost) $(field .error.message)" \
+    "1 budget 4 ask: a cost of 4 is reached, its budget is 3.5"
+chat 'provider: an, prompt: go, budget: { cost: 1 }'
+like "a cost needs prices, also to be registered" "$rc $(tr '\n' ' ' <<<"$err") $(cat requests 2>/dev/null)" \
+    "^[12] .*w.yaml: ask: the budget has a cost, but provider 'an' has no prices in the configuration: add 'prices', or bound its 'tokens' only"
+chat 'provider: "${ \"an\" }", prompt: go, budget: { cost: 1 }'
+is "one whose name is computed is refused when it would be asked" "$rc $(field .error.code) $(field .error.message) $(cat requests 2>/dev/null)" \
+    "1 noPrices the budget has a cost, but provider 'an' has no prices in the configuration: add 'prices', or bound its 'tokens' only "
+printf 'name: w\nbudget: { tokens: 40 }\nsteps:\n  - all: { forEach: "${ [range(6)] }", parallel: true, concurrency: 1, onFailure: collect, run: [ { ask: { chat: { provider: oa, prompt: hi } } } ] }\n' >w.yaml
+rm -f w.db* requests
+run "$rival" exec w.yaml --store w.db
+is "the budget of a workflow bounds all its chats" "$rc $(field '[.results.all.result.iterations[].results.ask.status] | join(" ")') $(wc -l <requests)" \
+    "0 completed completed completed failed failed failed 3"
+like "and says whose it is" "$(field '.results.all.result.iterations[5].results.ask.error.message')" "45 tokens are used up, the budget of workflow 'w' is 40"
+printf 'name: w\nbudget: { tokens: none }\nsteps:\n  - a: { value: 1 }\n' >w.yaml
+run "$rival" check w.yaml
+like "a budget that is none is refused" "$rc $out$err" '1 .*w.yaml:2:.*invalid budget .*must be'
 
 chat 'provider: nobody, prompt: go'
 like "a provider that is not there" "$(field .error.message)" "no provider 'nobody'.*there are: oa, an, keyless, quiet, words, minute, tokens, narrow"

@@ -49,7 +49,7 @@ run "$rival" demo
 is "demo needs a name" "$rc" 2
 run "$rival" demo grop
 is "an unknown demo is a usage error" "$rc" 2
-like "and says which there are" "$err" "NAME 'grop' is not one of: group, resume; did you mean 'group'\?"
+like "and says which there are" "$err" "rival: 'grop' is not one of: group, resume; did you mean 'group'\?"
 run "$rival" demo group now
 is "one argument too many is a usage error" "$rc" 2
 

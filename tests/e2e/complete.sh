@@ -16,8 +16,9 @@ steps:
   - stop: { signal: { name: go } }
 Y
 mkdir folder
-timeout 20 "$rival" exec flow.yaml --run-id ab:1 --json >/dev/null 2>&1 & first=$!
-for _ in $(seq 200); do "$rival" why ab:1 2>/dev/null | grep -q signal && break; sleep 0.05; done
+timeout 120 "$rival" exec flow.yaml --run-id ab:1 --json >/dev/null 2>&1 & first=$!
+waits() { "$rival" why ab:1 2>/dev/null | grep -q signal; }
+eventually waits
 kill -INT $first; wait $first
 printf 'name: quick\nsteps: [ { a: { value: 1 } } ]\n' >folder/quick.yaml
 "$rival" exec folder/quick.yaml --run-id ab:2 --json >/dev/null
@@ -67,7 +68,8 @@ is "bash: folders" "$(bash_offers 'rival run --from f' rival run --from f)" fold
 
 # type_in SAYS TEXT EXPECTED: what stands on the terminal after TEXT and the Tab key.
 screen() { tmux -L "$session" capture-pane -p | grep -v '^$' | tail -n 1; }
-await() { for _ in $(seq 100); do screen | grep -qF -- "$1" && return; sleep 0.05; done; return 1; }
+shows() { screen | grep -qF -- "$1"; }
+await() { eventually shows "$1"; }
 type_in() {
     local says=$1 text=$2 expected=$3
     tmux -L "$session" send-keys C-u

@@ -466,4 +466,32 @@ kill $served
 wait $served
 cd ..
 
+# ------------------------------------------------------------------------------- a store in memory
+mkdir memory && cd memory || exit 1
+cat >kept.yaml <<'YAML'
+name: kept
+steps:
+  - once: { command: [sh, -c, "test $RIVAL_ATTEMPT = 2"], maxAttempts: 2, backoffBaseMs: 1 }
+  - each: { forEach: [1, 2], parallel: true, run: [ { it: { value: "${ .loop.item }" } } ] }
+YAML
+printf 'stages: { s: [ { name: a, agent_id: no, critical: true } ] }\nagents: [ { id: no, command: ["false"] } ]\n' >stuck.yaml
+run "$rival" exec kept.yaml --store :memory: --run-id r1
+is "a store in memory is one" "$rc $(jq_ '[.status, (.results.each.result.iterations | length)] | join(" ")')" "0 completed 2"
+run "$rival" run kept --wait --store :memory: --run-id r1
+is "that nothing was kept in" "$rc $(jq_ '.runId + " " + .status')" "0 r1 completed"
+run "$rival" run kept --store :memory:
+like "a run that nobody would drive is refused" "$rc $err" "^2 rival: no other process can use a store in memory"
+run "$rival" exec stuck.yaml --store :memory:
+like "one that is left is gone, which is said" "$rc $err" "the store was in memory: the run cannot be continued"
+unlike "… without a way to continue" "$err" "to (decide and )?continue:"
+"$rival" serve . --store :memory: --listen 127.0.0.1:0 >url 2>/dev/null &
+served=$!
+eventually test -s url
+curl -s -X POST "$(cat url)/api/v1/workflows/kept/runs" -H 'Content-Type: application/json' -d '{"runId": "h1"}' >/dev/null
+is "a server has one too" "$(curl -s "$(cat url)/api/v1/runs/h1/wait" | jq -r .status)" completed
+kill $served
+wait $served
+is "no file was made" "$(find . -name '*memory*' | wc -l)" 0
+cd ..
+
 done_testing

@@ -17,7 +17,7 @@ NODE = {"path": "a", "alias": "a", "kind": "forEach", "status": "running", "star
         "iterations": {"running": 1, "completed": 2, "failed": 0, "cancelled": 0, "total": 3}}
 WAIT = {"reason": "signal", "message": "waits", "name": "go", "since": 1, "dueAt": 2, "count": 2,
         "nodes": [{"path": "a"}], "cause": {"message": "x"}}
-LINE = {"id": 1, "level": "info", "message": "hello", "timestamp": 1, "metadata": {}, "workflowId": "r1",
+LINE = {"id": 1, "level": "info", "message": "hello", "timestamp": 1, "metadata": {}, "runId": "r1",
         "stepName": "a", "path": "a", "attempt": 1}
 FLOW = {"name": "w", "description": "d", "version": "v", "source": "s", "stepCount": 1, "inputSchema": {}}
 EVENT = {"kind": "step.started", "runId": "r1", "workflow": "w", "path": "a", "at": 5, "seq": 1}

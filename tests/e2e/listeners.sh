@@ -44,7 +44,9 @@ is "a command is told each event that it asked for, in order" "$(jq -r .type all
 is "… as JSON with flat fields" "$(jq -c 'select(.type == "state_completed") | {runId, workflow, stage, state, attempt, succeed}' all.txt)" \
     '{"runId":"r1","workflow":"all","stage":"s","state":"a","attempt":0,"succeed":true}'
 like "… and the attachment" "$(jq -r 'select(.type == "state_completed") | .attachmentId' all.txt)" '^\[s\]\[a\]\[good\]_'
-is "nothing is left to be told" "$(ls | grep -c 'a.db.listeners')" 0
+# How far listeners were told: "name seq" of each mark of a store.
+marks() { python3 -c 'import sqlite3, sys; [print(*row) for row in sqlite3.connect("file:" + sys.argv[1] + "?mode=ro", uri=True).execute("SELECT name, seq FROM marks ORDER BY name")]' "$1"; }
+is "nothing is left to be told" "$(marks a.db)" ""
 
 manifest decides '{ name: a, agent_id: once, critical: true }' "  - { on: [suspend], command: [./hear.sh, decides.txt, '{\"action\": \"resume\", \"reason\": \"try again\"}'] }"
 run "$rival" exec decides.yaml --store a.db --run-id r2 --json
@@ -125,6 +127,7 @@ more() { [ "$(wc -l <"$1")" -gt "$2" ]; }
 ok "after a death: what had failed is told again" eventually more files/late.txt "$told"
 ok "… and what is undecided" eventually more files/open.txt "$asked"
 is "… the same event" "$(jq -r '.type + " " + .runId' files/late.txt | sort -u)" "completed late"
-kept() { [ "$(cut -d. -f1 s.db.listeners)" -gt 0 ]; }
-ok "the position is kept beside the store" kept
+kept() { marks s.db | grep -q '^workflow:late [1-9]'; }
+ok "how far they were told is kept in the store" eventually kept
+is "… for each workflow with listeners" "$(marks s.db | cut -d' ' -f1 | paste -sd' ')" "workflow:hook workflow:late workflow:open"
 done_testing

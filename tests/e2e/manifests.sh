@@ -90,6 +90,26 @@ manifest order '  one:' '  - { name: x, agent_id: a }' '  two:' '  - { name: y, 
 exec_manifest order
 is "stages run in order" "$(paste -sd' ' order.log)" "x x! y y!"
 
+cat >meet.sh <<'S'
+#!/bin/sh
+# meet.sh MINE OTHERS: say that it is here, and wait for the other one.
+cat >/dev/null
+touch "$1"
+while ! test -e "$2"; do sleep 0.05; done
+S
+chmod +x meet.sh
+cat >meet.yaml <<'Y'
+name: meet
+stages:
+  s:
+    - { name: a, agent_id: meet, timeout: 60, parameters: { mine: met-a, others: met-b } }
+    - { name: b, agent_id: meet, timeout: 60, parameters: { mine: met-b, others: met-a } }
+agents:
+  - { id: meet, command: [./meet.sh, "${ .parameters.mine }", "${ .parameters.others }"] }
+Y
+exec_manifest meet
+is "two agents that wait for each other run at once" "$rc $(states)" "0 a=completed/1 b=completed/1"
+
 manifest retry '  s:' '  - { name: r, agent_id: a, max_retry: 2, parameters: { fails: 2 } }'
 exec_manifest retry
 is "a failure goes back into the queue while retries are left" "$(paste -sd' ' retry.log) $(states)" "r r r r! r=completed/3"
@@ -167,6 +187,8 @@ suspend() {
 }
 suspend r1
 is "critical and out of attempts: exec without a terminal leaves it suspended" "$rc $(get '.status')" "4 suspended"
+run "$rival" exec critical.yaml --store c.db --run-id r1
+like "… and says how to decide" "$err" "^to decide and continue: rival exec critical.yaml --run-id r1 --store c.db --on-suspend resume"
 is "why shows each decision that can be made" \
     "$("$rival" why r1 --store c.db | sed -n 's/^  => rival decide r1 \([a-z_]*\) --store c.db$/\1/p' | tr '\n' ' ')" \
     "resume skip abort restart_stage "
@@ -174,6 +196,8 @@ is "… what is of lower priority was held back" "$(paste -sd' ' critical.log)" 
 run "$rival" why r1 --store c.db --json
 is "… why says that it waits for a decision" "$(get '[.waits[].reason]')" '["decision"]'
 run "$rival" show r1 --store c.db --json
+is "… the state is suspended; its stage is running, in the nodes and in the results" \
+    "$(get '[.nodes[0].status, .results.s.status, .nodes[0].nodes[0].status]')" '["running","running","suspended"]'
 is "… the actions are listed" "$(get '.suspensions[0] | [.path, .actions]')" '["s:must",["resume","skip","abort","restart_stage"]]'
 touch good
 run "$rival" decide r1 resume --store c.db --reason "repaired by hand"
@@ -205,6 +229,28 @@ run "$rival" exec critical.yaml --store c.db --run-id r4 --json
 is "abort: the run failed, in that state of that stage" "$rc $(get '[.status, .failedStep, .failedPath]')" '1 ["failed","s","s:must"]'
 is "… what never ran is skipped, which is not failed" "$(states)" "must=failed/2 held=skipped/0 then=skipped/0"
 like "… why it was suspended is kept beside the reason" "$(get '.error | [.message, .cause.message] | join("|")')" "no more\|.*must.*"
+cat >later.yaml <<'Y'
+stages:
+  one:
+    - { name: must, agent_id: bad, critical: true, priority: 200 }
+  two:
+    - { name: next, agent_id: ok }
+agents:
+  - { id: ok, command: [true] }
+  - { id: bad, command: [false] }
+Y
+for decided in abort cancel; do
+    run "$rival" exec later.yaml --store c.db --run-id "later-$decided" --json
+    if [ "$decided" = abort ]; then
+        run "$rival" decide later-abort abort --store c.db
+        run "$rival" exec later.yaml --store c.db --run-id later-abort --json
+    else
+        run "$rival" cancel later-cancel --store c.db
+    fi
+    run "$rival" show "later-$decided" --store c.db --json
+    is "… so are the states of a stage that never began ($decided)" \
+        "$(get '[.nodes[1] | .status, .nodes[0].status]')" '["skipped","skipped"]'
+done
 for what in abort:1 skip:0; do
     rm -f good
     run "$rival" exec critical.yaml --store c.db --json --on-suspend "${what%:*}"
@@ -237,7 +283,7 @@ rm -f good
 run python3 ask.py "$rival"
 is "a terminal gets a menu, and skip goes on" "$rc" 0
 like "… which names the state and what may be decided" "$out" "^.*s:must: resume .*skip.*abort, restart_stage, inspect"
-like "… inspect shows the attachment, and asks again" "$out" "\[s\]\[must\]\[bad\]_[0-9T]+_1 errored: .*sorry"
+like "… inspect shows the attachment, and asks again" "$out" "\[s\]\[must\]\[bad\]_[0-9T]+_1 +errored +.*sorry"
 
 # ---- several at once, by HTTP, and a kill
 mkdir flows

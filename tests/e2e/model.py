@@ -4,7 +4,7 @@ What it does is chosen by the name of the model; each request is a line of FOLDE
 request with "stream": true comes in pieces, as server-sent events. Says its port on stdout, and ends when stdin does.
 Usage: model.py FOLDER
 """
-import http.server, json, os, sys, threading, time
+import base64, hashlib, http.server, json, os, re, sys, threading, time
 
 folder = sys.argv[1]
 lock = threading.Lock()
@@ -37,6 +37,28 @@ def refused(schema):
     inner = list(schema.get("properties", {}).values()) + schema.get("anyOf", [])
     inner += [schema["items"]] if "items" in schema else []
     return next((why for why in map(refused, inner) if why), None)
+
+
+def enclosed(part):
+    """What a part of a prompt is: its kind, type and name, and the hash of its bytes. Raises if it is none of its protocol."""
+    def url(text):
+        kind, data = re.fullmatch(r"data:([a-z/]+);base64,(.*)", text).groups()
+        return kind, base64.b64decode(data, validate=True)
+    name = ""
+    if part["type"] == "text":
+        return "text " + part["text"]
+    if part["type"] == "image_url":
+        kind, data = url(part["image_url"]["url"])
+    elif part["type"] == "file":
+        kind, data = url(part["file"]["file_data"])
+        name = part["file"]["filename"]
+    elif part["source"]["type"] == "text":  # of /v1/messages, from here on
+        return "%s %s %s %s" % (part["type"], part["source"]["media_type"], part["title"], part["source"]["data"])
+    else:
+        assert part["type"] in ("image", "document") and part["source"]["type"] == "base64"
+        kind, data = part["source"]["media_type"], base64.b64decode(part["source"]["data"], validate=True)
+        name = part.get("title", "")
+    return "%s %s %s %s" % (part["type"], kind, name or "-", hashlib.sha256(data).hexdigest()[:8])
 
 
 def pieces(text):
@@ -210,6 +232,10 @@ class Model(http.server.BaseHTTPRequestHandler):
             said = next(m for m in body["messages"] if m["role"] == "user")["content"]
             said = said if isinstance(said, str) else said[0]["text"]
             self.reply(model, None, [("c%d" % i, n, json.dumps(a)) for i, (n, a) in enumerate(json.JSONDecoder().raw_decode(said)[0])])
+        elif model == "sees" or (model == "sees-twice" and turn > 0):  # what it was asked with, part by part
+            self.reply(model, "; ".join(map(enclosed, body["messages"][0]["content"])))
+        elif model == "sees-twice":
+            self.reply(model, None, [("c0", "change", "{}")])
         elif model == "first-tool" and turn == 0:  # "oak" for all that its schema requires
             tool = body["tools"][0]["function"]
             self.reply(model, None, [("c0", tool["name"], json.dumps({k: "oak" for k in tool["parameters"]["required"]}))])
@@ -221,6 +247,9 @@ class Model(http.server.BaseHTTPRequestHandler):
             self.reply(model, '{"n": 7}')
         elif model == "value":
             self.reply(model, '```json\n{"n": 7}\n```')
+        elif model == "invoice":  # "Invoice 7: 70.5 EUR"
+            number, total = re.findall(r"[0-9.]+", body["messages"][-1]["content"])
+            self.reply(model, '{"number": %s, "total": %s}' % (number, total))
         elif model == "wrong-once":
             self.reply(model, '{"n": "seven"}' if turn == 0 else '{"n": 7}')
         elif model == "wrong":

@@ -1,14 +1,7 @@
 #!/usr/bin/env bash
 # own-tools.sh: tools of a chat that need no server: those that read its run, from each scope, set_outputs, and skills.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
-cleanup() { exec 8>&- 9<&-; }
-cd "$tmp" || exit 1
-unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
-mkfifo stdin stdout
-python3 "$here/model.py" "$tmp" <stdin >stdout &
-exec 8>stdin 9<stdout
-read -r port <&9
+. "$(dirname "$0")/tap.sh"
+start_model
 printf 'providers: { oa: { kind: openai, baseUrl: "http://127.0.0.1:%s", model: calls } }\n' "$port" >rival.yaml
 field() { printf %s "$out" | jq -r "$1"; }
 offered() { jq -sr '.[0].body.tools // [] | map(.function.name) | join(" ")' requests; }
@@ -88,7 +81,7 @@ EOS
 state none
 is "a state without access: nothing" "$rc $(offered)" "0 set_outputs"
 state logs
-is "logs: the log and the list" "$rc $(offered) $(told 1 | jq -r '[.attachments[] | select(.status == "finished") | .state] | join(" ")')" "0 $logs gather other"
+is "logs: the log and the list" "$rc $(offered) $(told 1 | jq -r '[.attachments[] | select(.status == "finished") | .state] | sort | join(" ")')" "0 $logs gather other"
 like "logs: no result is in it" "$(told 1 | jq -c '[.attachments[] | has("result")] | unique')" '^\[false\]$'
 state explicit
 is "explicit: as logs; what it depends on is given to it" "$rc $(offered) $(told 3 | jq -c .)" "0 $logs {\"exists\":true}"
@@ -169,6 +162,18 @@ like "another action, too" "$(told 1)" "must be readme, reference or script"
 like "and arguments that are no list" "$(told 2)" "must be a list of texts"
 skill '{ skill: ./skills/letters, name: l, timeout: 200ms }' '[["l", {"action": "script", "path": "scripts/slow.sh"}]]'
 like "a skill has its own name and its own time" "$rc $(told 0)" "0 .*'l' timed out after 200 ms"
+mkdir elsewhere
+for keys in ./skills/letters '{ skill: ./skills/letters, approve: true }'; do
+    printf 'name: w\nsteps:\n  - ask: { chat: { provider: oa, prompt: "${ .input | tojson }", skills: [%s] } }\n' "$keys" >w.yaml
+    rm -f w.db* requests
+    (cd elsewhere && "$rival" exec ../w.yaml --store ../w.db --config ../rival.yaml --run-id r1 --input '[["letters", {"action": "reference", "path": "more/alphabet.md"}]]' >out.json 2>/dev/null) &
+    pid=$!
+    if [[ $keys == *approve* ]]; then
+        eventually "$rival" signal r1 approve:ask:turn1:call0:letters '{"approved": true}' --store w.db
+    fi
+    wait $pid
+    is "its folder is relative to the workflow's file: $keys" "$? $(told 0)" "0 a, b, c"
+done
 skill ./skills/nobody '[["nobody", {"action": "readme"}]]'
 like "a folder that is not there" "$rc $(told 0)" "0 .*the skill's folder cannot be opened: No such file"
 # Parts of its path are exchanged for links to the outside, over and over, while it is read.

@@ -186,8 +186,11 @@ wait "$pid" 2>/dev/null
 touch flows/go
 "$rival" serve flows --listen 127.0.0.1:0 --store s3.db >serve.out 2>&1 &
 pid=$!
-waits() { "$rival" why kept --store s3.db --json | jq -e '.waits[0] | .reason == "worker" and .secret == "A_KEY"' >/dev/null; }
+waits() { "$rival" why kept --store s3.db --json | jq -en 'input | .waits[0] | .reason == "worker" and .secret == "A_KEY"' >/dev/null; }
 ok "without it the run waits, and why says for what" eventually waits
+"$RIVAL_BUILD/tests/print_openapi" >openapi.json
+is "… with nothing that /openapi.json does not describe" "$("$rival" why kept --store s3.db --json |
+    jq -c --slurpfile api openapi.json '[.waits[] | keys[]] - ($api[0].components.schemas.Wait.properties | keys)')" '[]'
 "$rival" why kept --store s3.db >why.out
 like "… in words" "$(head -n 1 why.out)" "'a' waits for a value of the secret A_KEY, for "
 like "… and what to do" "$(tail -n 1 why.out)" '=> set A_KEY in the environment of the engine or in its --secrets file, and restart it'

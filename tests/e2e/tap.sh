@@ -5,6 +5,7 @@
 #   like SAYS GOT REGEX   does it match? (grep -E, line by line)
 #   unlike SAYS GOT REGEX does it not?
 #   ok SAYS CMD...        does it succeed?
+#   start_model           a scripted model (model.py) at $port, in $tmp, which is then the working folder
 #   done_testing          the plan; a script that dies before it has none, and counts as failed
 #
 # $tmp is a folder of this run's own. A script with more to clean up defines cleanup().
@@ -17,13 +18,22 @@ RIVAL_BUILD=${RIVAL_BUILD:-$RIVAL_SOURCE/build}
 rival=$RIVAL_BUILD/rival
 tmp=$(mktemp -d)
 cleanup() { :; }
-trap 'cleanup; rm -rf "$tmp"' EXIT
+trap 'cleanup; exec 8>&- 9<&-; rm -rf "$tmp"' EXIT
 trap 'exit 1' INT TERM
 tap_count=0 tap_failed=0
 
 run() {
     "$@" >"$tmp/.out" 2>"$tmp/.err" </dev/null
     rc=$? out=$(cat "$tmp/.out") err=$(cat "$tmp/.err")
+}
+
+start_model() { # ends when its standard input is closed
+    cd "$tmp" || exit 1
+    unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
+    mkfifo stdin stdout
+    python3 "$RIVAL_SOURCE/tests/e2e/model.py" "$tmp" <stdin >stdout &
+    exec 8>stdin 9<stdout
+    read -r port <&9
 }
 
 tap_result() { # good? says details...

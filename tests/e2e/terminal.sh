@@ -30,18 +30,10 @@ screen() {
     captured() { tmux -L "$server" capture-pane -p; }
     is_over() { captured | grep -q '^that is all$'; }
     tmux -L "$server" -f /dev/null new-session -d -x "$1" -y 50 \
-        "env TERM=screen-256color sh -c '$2; echo that is all; sleep 20'"
-    within 10 is_over
+        "env TERM=screen-256color sh -c '$2; echo that is all; sleep 600'"
+    eventually is_over
     captured | sed '/^that is all$/,$d'
     tmux -L "$server" kill-server
-}
-within() { # SECONDS COMMAND...: until it succeeds
-    local end=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ $SECONDS -lt $end ] || return 1
-        sleep 0.02
-    done
 }
 for columns in 60 80 200; do
     shown=$(screen $columns "rival list")
@@ -56,6 +48,23 @@ like "200 columns: nothing is cut that fits" "$shown" "^$long  a-workflow-with-a
 shown=$(screen 80 "rival workflows")
 is "wide characters take the room of two" "$(printf '%s\n' "$shown" | wc -l)" 4
 like "and are not torn" "$shown" '注文を処理する.*…$'
+shown=$(screen 80 "rival show $long")
+shown=$(screen 120 "rival list")
+like "120 columns: an error has a quarter of the line" "$shown" "^a-run-id-.*…  .*…  failed  .*  second: 'sh' failed with "
+is "and the line fits" "$(($(printf '%s\n' "$shown" | wc -L) <= 120))" 1
+sentence="the word of somebody who has read all of this and agrees with every part of it"
+printf 'name: ask\nsteps: [ { a: { signal: { name: "%s" } } } ]\n' "$sentence" >ask.yaml
+rival exec ask.yaml --run-id ask --json >/dev/null 2>&1 &
+pid=$!
+waits() { rival why ask 2>/dev/null | grep -q "$sentence"; }
+eventually waits
+shown=$(screen 60 "rival why ask" | grep -v '=>')
+like "60 columns: why goes on in the next line, between two words" "$(printf '%s\n' "$shown" | tr -s ' \n' ' ')" "the signal '$sentence', for "
+is "and its lines fit" "$(($(printf '%s\n' "$shown" | wc -L) <= 60))" 1
+is "in a pipe it is one line" "$(rival why ask | grep -c "$sentence', for ")" 1
+kill -9 $pid
+wait $pid 2>/dev/null
+pid=
 shown=$(screen 80 "rival show $long")
 is "show keeps to the width, but for the head" "$(($(printf '%s\n' "$shown" | tail -n +3 | wc -L) <= 80))" 1
 
@@ -80,14 +89,14 @@ printf 'name: slow\nsteps: [ { a: { command: [sh, -c, "echo begun >&2; until [ -
 rival exec slow.yaml --run-id slow --json >/dev/null 2>&1 &
 pid=$!
 has_begun() { rival logs slow 2>/dev/null | grep -q begun; }
-within 10 has_begun
+eventually has_begun
 rival logs slow -f >follow.txt 2>&1 &
 follower=$!
-tmux -L "$session" -f /dev/null new-session -d -x 80 -y 20 "rival logs slow -f; echo code=\$? >$tmp/code; sleep 20"
+tmux -L "$session" -f /dev/null new-session -d -x 80 -y 20 "rival logs slow -f; echo code=\$? >$tmp/code; sleep 600"
 shows_begun() { tmux -L "$session" capture-pane -p | grep -q begun; }
-within 10 shows_begun
+eventually shows_begun
 tmux -L "$session" send-keys C-c
-within 10 test -s "$tmp/code"
+eventually test -s "$tmp/code"
 is "Ctrl-C ends logs -f, with its code" "$(cat "$tmp/code")" "code=130"
 is "and without a word" "$(tmux -L "$session" capture-pane -p | grep -c .)" 2
 touch go

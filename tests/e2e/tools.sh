@@ -1,26 +1,11 @@
 #!/usr/bin/env bash
 # tools.sh: `tool` steps with scripted MCP servers (mcp_server.py) of all three revisions, by pipes and by HTTP: results,
 # failures, paging, progress, lists that change, servers that die, sessions that end, secrets, cancel.
-here=$(cd "$(dirname "$0")" && pwd)
-. "$here/tap.sh"
-pids=
+. "$(dirname "$0")/mcp_servers.sh"
 cleanup() { exec 8>&-; for pid in $pids; do kill "$pid" 2>/dev/null; done; }
-cd "$tmp" || exit 1
-unset http_proxy https_proxy HTTPS_PROXY all_proxy ALL_PROXY
 export MCP_TOKEN=a-very-secret-token
-mkfifo stdin && exec 8<>stdin
-
-echo mcpServers: >rival.yaml
-for revision in 2025-06-18 2025-11-25 2026-07-28; do
-    mkdir "pipe-$revision" "http-$revision"
-    # With stdin open for as long as this script is.
-    python3 "$here/mcp_server.py" "http-$revision" http "$revision" <stdin >"http-$revision/port" & pids="$pids $!"
-    eventually test -s "http-$revision/port"
-    cat >>rival.yaml <<EOS
-  pipe-$revision: { command: [python3, $here/mcp_server.py, pipe-$revision, pipe, $revision], env: { TOKEN: "\${ .secrets.MCP_TOKEN }" } }
-  http-$revision: { url: "http://127.0.0.1:$(cat "http-$revision/port")/mcp", headers: { Authorization: "Bearer \${ .secrets.MCP_TOKEN }" } }
-EOS
-done
+# shellcheck disable=SC2016 # an expression of Rival
+start_mcp_servers ', env: { TOKEN: "${ .secrets.MCP_TOKEN }" }' ', headers: { Authorization: "Bearer ${ .secrets.MCP_TOKEN }" }'
 cat >>rival.yaml <<EOS
   missing: { command: ./no-such-program, args: [x] }
   early: { command: [sh, -c, "echo gone at once >&2; exit 5"] }
@@ -36,7 +21,7 @@ steps() {
     run "$rival" exec w.yaml --store w.db
 }
 
-for server in pipe-2025-06-18 pipe-2025-11-25 pipe-2026-07-28 http-2025-06-18 http-2025-11-25 http-2026-07-28; do
+for server in $servers; do
     rm -f "$server/asked"
     steps "echo: { tool: { server: $server, name: echo, arguments: { text: \"hi \${ .run.workflowName }\" } } }" \
         "value: { tool: { server: $server, name: value, arguments: { n: 12345678901234567 } } }" \
@@ -55,7 +40,7 @@ for server in pipe-2025-06-18 pipe-2025-11-25 pipe-2026-07-28 http-2025-06-18 ht
     is "$server: such a call is tried again, a wrong one is not" "$(jq -r 'select(.method == "tools/call") | .params.name' "$server/asked" | grep -c -e refuse -e nobody)" 3
     run "$rival" logs "$(field .runId)" --store w.db --step tick
     like "$server: progress is in the log" "$out" 'progress 2 of 2: tick 2'
-    is "$server: the list of tools was read once, page by page" "$(jq -r 'select(.method == "tools/list") | .params.cursor // "first"' "$server/asked" | tr '\n' ' ')" "first 5 10 "
+    is "$server: the list of tools was read once, page by page" "$(jq -r 'select(.method == "tools/list") | .params.cursor // "first"' "$server/asked" | tr '\n' ' ')" "first 5 10 15 20 "
 done
 is "the new revision says itself in each request" "$(jq -r 'select(.id != null) | .params._meta["io.modelcontextprotocol/protocolVersion"]' pipe-2026-07-28/asked | sort -u)" 2026-07-28
 is "and shakes no hands" "$(jq -r .method pipe-2026-07-28/asked | grep -c initialize)" 0
@@ -79,6 +64,22 @@ done
 touch http-2025-11-25/forget
 steps "echo: { tool: { server: http-2025-11-25, name: echo, arguments: { text: new session } } }"
 is "a session that has ended is begun anew, and the call made once more" "$rc $(field .results.echo.result)" "0 new session"
+
+for server in pipe-2025-06-18 pipe-2025-11-25 pipe-2026-07-28 http-2025-06-18 http-2025-11-25 http-2026-07-28; do
+    case $server in http-2025*) touch "$server/stream" ;; esac
+    # Refused until the server has been asked for its list again: the notice of the change may come later than the answer.
+    steps "grow: { tool: { server: $server, name: grow } }" "reread: { tool: { server: $server, name: reread }, maxAttempts: 15, backoffBaseMs: 5 }"
+    is "$server: a change of the list is heard of, whichever way it comes" "$rc $(field .results.reread.result)" "0 read again"
+done
+for server in http-2025-06-18 http-2025-11-25; do
+    rm -f "$server/asked"
+    steps "echo: { tool: { server: $server, name: echo, arguments: { text: hi } } }"
+    is "$server: no tool is called before the stream is open by which the server may ask" "$rc $(jq -r 'select(.method == "stream opens" or .method == "tools/call").method' "$server/asked" | tr '\n' ' ')" "0 stream opens tools/call "
+    rm "$server/stream"
+    steps "grow: { tool: { server: $server, name: grow } }" "forget: { command: [touch, '$tmp/$server/forget-list'] }" \
+        "echo: { tool: { server: $server, name: echo, arguments: { text: still } } }"
+    is "$server: a session that ends while the list is read is begun anew" "$rc $(field .results.echo.result) $(test -e "$server/forget-list"; echo $?)" "0 still 1"
+done
 
 steps "a: { tool: { server: missing, name: x }, continueOnError: true }" "b: { tool: { server: early, name: x }, continueOnError: true }" \
     "c: { tool: { server: closed, name: x }, continueOnError: true }" "d: { tool: { server: unset, name: x }, continueOnError: true }" \

@@ -92,6 +92,33 @@ like "without a driver that is said" "$text" "^nobody drives it"
 like "and how to go on" "$text" "rival exec FILE --run-id r1"
 like "the rest is as it was left" "$text" "^'naps' waits for its time"
 
+# Each iteration waits for a signal of its own.
+cat >each.yaml <<'Y'
+name: each
+steps:
+  - all:
+      forEach: "${ [range(12)] }"
+      parallel: true
+      run: [ { ask: { signal: { name: "ask-${ .loop.index }" } } } ]
+Y
+"$rival" exec each.yaml --store each.db --run-id e1 --json >/dev/null 2>&1 &
+pid=$!
+asked() { [ "$("$rival" why e1 --store each.db --json | jq '.waits[0] | select(.reason == "signal") | .count')" = 12 ]; }
+eventually asked
+is "of many signals the first are named, and the rest is counted" "$("$rival" why e1 --store each.db | tail -n +2)" \
+    "  all:iter0:node0:ask
+  all:iter1:node0:ask
+  all:iter2:node0:ask
+  ... and 9 more
+  => rival signal e1 ask-0 --store each.db
+  => rival signal e1 ask-1 --store each.db
+  => rival signal e1 ask-2 --store each.db"
+is "in JSON ten are listed, and all are counted" \
+    "$("$rival" why e1 --store each.db --json | jq -c '.waits[0] | [.count, (.nodes | length), .nodes[9].name]')" '[12,10,"ask-9"]'
+kill -INT $pid
+wait $pid
+pid=
+
 # What is missing, and what somebody has to decide.
 printf 'name: lost\nsteps: [ { s: { signal: { name: go } } }, { f: { call: crunch } } ]\n' >lost.yaml
 "$rival" run lost --store lost.db --run-id l1 >/dev/null 2>&1
@@ -101,7 +128,7 @@ rm fns.c
 pid=$!
 for _ in $(seq 400); do
     text=$("$rival" why l1 --store lost.db 2>/dev/null)
-    case $text in *"somebody who has"*) break ;; esac
+    case $text in *"waits for a worker"*) break ;; esac
     sleep 0.05
 done
 like "a function that nobody has is named" "$text" "^'f' waits for a worker that offers 'crunch'"
@@ -125,7 +152,7 @@ for _ in $(seq 400); do
     case $text in *decision*) break ;; esac
     sleep 0.05
 done
-like "a decision, with its cause" "$text" "^'f' waits for a decision: the run is suspended, for .*: .*'f' was to blame"
+like "a decision, with its cause" "$text" "^'f' waits for a decision, for .*: .*'f' was to blame"
 like "and how to decide, in the same store" "$text" "^  => rival decide l1 resume --store lost.db$"
 like "one way or the other" "$text" "^  => rival decide l1 abort --store lost.db$"
 is "in JSON the cause is an object" "$("$rival" why l1 --store lost.db --json | jq -r '.waits[0] | .reason + " " + (.cause | type)')" "decision object"
@@ -136,6 +163,25 @@ text=$("$rival" why l1 --store lost.db)
 is "a run that has ended waits for nothing" "$(printf '%s\n' "$text" | head -n 1)" "not waiting: the run has failed"
 like "and of one that failed the error is said" "$text" "^  f: .*'f' was to blame"
 like "and where to read on" "$text" "^  => rival logs l1 --store lost.db$"
+
+# Two that wait for a decision: each with its own cause, and since it was suspended. Each fails once the other runs,
+# since nothing starts in a suspended run.
+for name in "left a b" "right b a"; do
+    set -- $name
+    cat >"$1.yaml" <<Y
+stages: { s: [ { name: $2, agent_id: fails, critical: true } ] }
+agents:
+  - id: fails
+    command: [sh, -c, 'touch \$1; until [ -e \$2 ]; do sleep 0.01; done; echo "about \$1" >&2; exit 1', sh, $2, $3]
+Y
+done
+printf 'name: both\nsteps:\n  - both: { concurrent: { l: { workflow: left }, r: { workflow: right } } }\n' >both.yaml
+"$rival" exec both.yaml --store both.db --run-id b1 --json >/dev/null 2>&1
+is "(two suspensions)" "$?" 4
+"$rival" show b1 --store both.db --json | jq -c '[.suspensions[] | [.path, .reason, .since]] | sort' >suspensions
+"$rival" why b1 --store both.db --json | jq -c '[.waits[] | [.nodes[0].path, .cause, .since]] | sort' >waits
+is "each decision has its own cause and time" "$(cat waits)" "$(cat suspensions)"
+is "… two of them" "$(jq -c '[.[][1].message | sub(".*about "; "")] | sort' waits)" '["a","b"]'
 
 # A name may have anything in it; a terminal gets none of its control characters.
 printf 'name: odd\nsteps:\n  - it: { signal: "go\\e]0;x\\a" }\n' >odd.yaml

@@ -628,7 +628,7 @@ int main(int argc, char **argv)
     seconds = seconds != NULL ? seconds : argc > 1 ? argv[1] : "5";
     rv_error err;
     name_host_program();
-    if (argc > 2)
+    if (argc > 2 && getenv("MINUTES") == NULL)
         f.seed = strtoull(argv[2], NULL, 10);
     else if (rv__random_seed_system(&f.seed, &err) < 0)
         return 1;

@@ -8,6 +8,7 @@ import test from "node:test";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
 import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as HttpV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { CallToolResultSchema, CreateTaskResultSchema } from "@modelcontextprotocol/sdk/types.js";
 import { Client as ClientV2, StreamableHTTPClientTransport as HttpV2 } from "@modelcontextprotocol/client";
 import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
 
@@ -60,6 +61,15 @@ async function use(client) {
   const listed = await client.callTool({ name: "rival_list", arguments: { workflow: "greet", limit: 1 } });
   assert.equal(listed.structuredContent.runs[0].runId, runId);
 
+  const logged = await client.callTool({ name: "test_logging_tool", arguments: {} });
+  const lines = await client.callTool({ name: "rival_logs", arguments: { runId: logged.structuredContent.runId, step: "say" } });
+  assert.ok(lines.structuredContent.logs.some((line) => line.message === "a line"));
+  const launched = (await client.callTool({ name: "rival_launch", arguments: { workflow: "wait_for_it" } })).structuredContent.runId;
+  const cancelled = await client.callTool({ name: "rival_cancel", arguments: { runId: launched } });
+  assert.equal(cancelled.isError ?? false, false);
+  const ended = await client.callTool({ name: "rival_wait", arguments: { runId: launched } });
+  assert.equal(ended.structuredContent.status, "cancelled");
+
   const { resources } = await client.listResources();
   assert.ok(resources.some((resource) => resource.uri === `rival://runs/${runId}`));
   const { contents } = await client.readResource({ uri: `rival://runs/${runId}` });
@@ -108,10 +118,35 @@ test("SDK v1: tasks of 2025-11-25", limit, async (t) => {
   const { tasks } = await client.experimental.tasks.listTasks();
   assert.equal(tasks[0].taskId, seen[0].task.taskId);
   assert.equal(tasks[0].status, "completed");
-  const gate = await client.request({ method: "tools/call", params: { name: "wait_for_it", arguments: {}, task: {} } }, (await import("@modelcontextprotocol/sdk/types.js")).CreateTaskResultSchema);
+  const gate = await client.request({ method: "tools/call", params: { name: "wait_for_it", arguments: {}, task: {} } }, CreateTaskResultSchema);
   const cancelled = await client.experimental.tasks.cancelTask(gate.task.taskId);
   assert.equal(cancelled.status, "cancelled");
   await assert.rejects(client.experimental.tasks.cancelTask(gate.task.taskId), /ended/);
+});
+
+test("SDK v1: a task that waits for a signal, over restarts of client and server", limit, async (t) => {
+  const store = join(folder(t), "a.db");
+  const first = await serve(t, store);
+  const connect = async (server) => {
+    const client = new ClientV1(about, { capabilities: { tasks: {} } });
+    t.after(() => client.close());
+    await client.connect(new HttpV1(new URL(server.mcp)));
+    return client;
+  };
+  const before = await connect(first);
+  const { task } = await before.request({ method: "tools/call", params: { name: "wait_for_it", arguments: {}, task: {} } }, CreateTaskResultSchema);
+  await before.close();
+  await first.stop("SIGKILL");
+  const after = await connect(await serve(t, store));
+  const waits = await until(async () => {
+    const now = await after.experimental.tasks.getTask(task.taskId);
+    return now.status === "input_required" && now;
+  });
+  assert.match(waits.statusMessage, /rival_decide/);
+  const result = after.experimental.tasks.getTaskResult(task.taskId, CallToolResultSchema);
+  await after.callTool({ name: "rival_decide", arguments: { runId: task.taskId, signal: "go", payload: { by: "me" } } });
+  assert.deepEqual((await result).structuredContent.results.ask.result, { by: "me" });
+  assert.equal((await after.experimental.tasks.getTask(task.taskId)).status, "completed");
 });
 
 test("SDK v2: a signal is asked for in the midst of a call", limit, async (t) => {
@@ -356,6 +391,24 @@ test("sessions of 2025 begin, go on after a restart, and end", limit, async (t) 
   assert.equal(get.headers.get("allow"), "POST, DELETE");
 });
 
+test("2025-06-18 has no tasks: a call waits for its run", limit, async (t) => {
+  const { mcp } = await serve(t, join(folder(t), "a.db"));
+  const headers = { "content-type": "application/json", accept: "application/json, text/event-stream" };
+  const send = (message) => fetch(mcp, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, ...message }) });
+  const begun = await send({ method: "initialize", params: { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: about } });
+  assert.equal((await begun.json()).result.capabilities.tasks, undefined);
+  Object.assign(headers, { "mcp-session-id": begun.headers.get("mcp-session-id"), "mcp-protocol-version": "2025-06-18" });
+  const answer = async (message) => {
+    const text = await (await send(message)).text();
+    return JSON.parse(text.startsWith("{") ? text : text.split("\n").findLast((line) => line.startsWith("data: {")).slice(6));
+  };
+  const { tools } = (await answer({ method: "tools/list" })).result;
+  assert.ok(tools.every((tool) => tool.execution === undefined));
+  const greeted = await answer({ method: "tools/call", params: { name: "greet", arguments: { name: "Old" }, task: {} } });
+  assert.equal(greeted.result.structuredContent.results.say.result, "Hello, Old!");
+  assert.equal((await answer({ method: "tasks/get", params: { taskId: greeted.result.structuredContent.runId } })).error.code, -32601);
+});
+
 test("headers of 2026-07-28 say what the body says", limit, async (t) => {
   const { mcp } = await serve(t, join(folder(t), "a.db"));
   const call = () => modern("tools/call", { name: "rival_list", arguments: {} });
@@ -493,6 +546,19 @@ test("a call that waits for a person says so at once; a server that ends says so
   await sleep(300);
   await server.stop();
   assert.match((await waits).structuredContent.message, /shutting down/);
+});
+
+test("a call that has waited for 50 s returns the run's id, and the run goes on", { timeout: 300_000 }, async (t) => {
+  const { mcp } = await serve(t, join(folder(t), "a.db"));
+  const asked = Date.now();
+  const progress = modern("tools/call", { name: "slow_compute", arguments: { seconds: 3600 }, _meta: { progressToken: "p" } });
+  const { messages, answer } = await post(mcp, progress);
+  assert.ok(Date.now() - asked >= 49_000, "not before");
+  assert.equal(answer.result.structuredContent.status, "running");
+  assert.match(answer.result.structuredContent.message, /rival_wait/);
+  assert.ok(messages.filter((it) => it.method === "notifications/progress").length >= 2, "it says that it is still there");
+  const { runId } = answer.result.structuredContent;
+  assert.equal((await ask(mcp, "tools/call", { name: "rival_why", arguments: { runId } })).structuredContent.status, "running");
 });
 
 // ---------------------------------------------------------------------------------------------- stdio

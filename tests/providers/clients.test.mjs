@@ -45,6 +45,23 @@ test("openai: streamed calls of tools", limit, async () => {
   ]);
 });
 
+const png = "iVBORw0KGgo=";
+
+test("openai: an image and a file", limit, async () => {
+  const answer = await openai.chat.completions.create({
+    model: "sees",
+    messages: [{
+      role: "user",
+      content: [
+        { type: "image_url", image_url: { url: `data:image/png;base64,${png}` } },
+        { type: "file", file: { filename: "a.pdf", file_data: "data:application/pdf;base64,JVBERi0=" } },
+        { type: "text", text: "go" },
+      ],
+    }],
+  });
+  assert.equal(answer.choices[0].message.content, "image_url image/png - 4c4b6a3b; file application/pdf a.pdf 38523c08; text go");
+});
+
 test("openai: too many requests, a refusal, a broken server", limit, async () => {
   for (const [model, status] of [["busy", 429], ["refuses", 401], ["broken", 500]])
     await assert.rejects(openai.chat.completions.create({ model, messages }), (error) => {
@@ -94,6 +111,22 @@ test("anthropic: a value of a schema", limit, async () => {
     model: "bare-value", max_tokens: 100, messages, output_config: { format: jsonSchemaOutputFormat(schema) },
   });
   assert.deepEqual(parsed_output, { n: 7 });
+});
+
+test("anthropic: an image and documents", limit, async () => {
+  const answer = await anthropic.messages.create({
+    model: "sees", max_tokens: 100,
+    messages: [{
+      role: "user",
+      content: [
+        { type: "image", source: { type: "base64", media_type: "image/png", data: png } },
+        { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" }, title: "a.pdf" },
+        { type: "document", source: { type: "text", media_type: "text/plain", data: "hello" }, title: "a.txt" },
+        { type: "text", text: "go" },
+      ],
+    }],
+  });
+  assert.equal(answer.content[0].text, "image image/png - 4c4b6a3b; document application/pdf a.pdf 38523c08; document text/plain a.txt hello; text go");
 });
 
 test("anthropic: too many requests, a refusal, a broken server", limit, async () => {

@@ -1,37 +1,17 @@
 #!/usr/bin/env bash
 # examples.sh RUNTIME: the programs of examples/typescript, on Node.js or on Bun.
-. "$(dirname "$0")/../e2e/tap.sh"
-sdk=$RIVAL_SOURCE/sdk/node
-if [ ! -f "$sdk/dist/.built" ]; then
-    ok "sdk/node was built" false
-    done_testing
-fi
-export RIVAL_BIN=$rival
+. "$(dirname "$0")/runtime.sh"
 cp -r "$RIVAL_SOURCE/examples/typescript" "$tmp/examples" && cd "$tmp/examples" || exit 1
 mkdir -p node_modules && ln -s "$sdk" node_modules/rival && ln -s "$sdk/node_modules/zod" node_modules/zod
 
-case $1 in
-node) runtime=(node --import rival/register) ;;
-bun)
-    # A package of its own: nobody who builds Rival needs it. Its program is one file, and no script is run.
-    (cd "$sdk/tests/bun" && { [ -d node_modules ] || npm ci --silent --ignore-scripts --no-audit --no-fund; }) >"$tmp/npm" 2>&1
-    runtime=("$(echo "$sdk"/tests/bun/node_modules/@oven/bun-*/bin/bun)")
-    if [ ! -x "${runtime[0]}" ]; then
-        if [ "${CI:-}" = true ]; then
-            ok "Bun can be had" false
-        else
-            echo "ok 1 - the examples on Bun # SKIP Bun cannot be had: $(tail -n 1 "$tmp/npm")"
-            tap_count=1
-        fi
-        done_testing
-    fi
-    ;;
-esac
+runtime "$1"
+command=("$program")
+[ "$1" = bun ] || command+=(--import rival/register)
 
-for program in *.ts; do
-    run "${runtime[@]}" "$program"
-    is "$program ends well" "$rc:$err" "0:"
-    is "and does what it says" "$out" "$(cat "expected/${program%.ts}.txt")"
+for example in *.ts; do
+    run "${command[@]}" "$example"
+    is "$example ends well" "$rc:$err" "0:"
+    is "and does what it says" "$out" "$(cat "expected/${example%.ts}.txt")"
 done
 if [ "$1" = node ]; then # what the program itself does with the files
     run "$rival" check --load workflows

@@ -90,6 +90,15 @@ run "$rival" exec flows/order.ts -i '{"item":"desk"}'
 is "exec runs it" "$rc:$(jq -c '[.status, .results.price.result, .results.pay.result, .results.pay.state.description, .results.ship.result]' <<<"$out")" \
     '0:["completed",8,{"paid":8},"Paid 8","to desk"]'
 like "its log lines are the step's" "$err" "pay: paying"
+node=$(command -v node)
+printf '#!/bin/sh\necho $$ >>"%s/starts"\nexec "%s" "$@"\n' "$tmp" "$node" >counted && chmod +x counted
+run env RIVAL_NODE="$tmp/counted" "$rival" exec flows/order.ts -i '{"item":"desk"}' --store once.db
+is "it takes one Node.js" "$rc:$(wc -l <starts)" "0:1"
+run env RIVAL_NODE="$tmp/counted" "$rival" exec flows/outer.yaml -i '{"item":"sea"}' --store once.db
+is "and so does YAML that nests it" "$rc:$(wc -l <starts)" "0:2"
+run env RIVAL_NODE="$tmp/counted" "$rival" exec flows/order.ts -i '{"item":"x"}' --store once.db
+is "where the input is refused, too" "$rc:$(wc -l <starts)" "2:3"
+is "and none is left" "$(while read -r pid; do kill -0 "$pid" 2>/dev/null && echo "$pid"; done <starts)" ""
 run "$rival" exec flows/order.ts -i '{"item":"bomb"}'
 is "an error has the line of the file" "$rc:$(jq -r '.error.stack' <<<"$out" | grep -oE 'ship.ts:[0-9]+')" "1:ship.ts:3"
 run "$rival" exec flows/order.ts -i '{"item":"x"}'

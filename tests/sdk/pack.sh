@@ -46,12 +46,15 @@ run env -u RIVAL_BIN PATH="$(dirname "$rival")" "$node" order.mjs
 is "and in PATH" "$rc:$out" "0:completed { paid: 40 }"
 
 cat >types.mts <<'TS'
-import { createWorkflow, rival, type StepContext } from "rival";
+import { compileWorkflow, createWorkflow, rival, type PlanNode, type StepContext, type WaitOptions, type WorkflowDefinition } from "rival";
 import { z } from "zod";
 const w = createWorkflow("w").input(z.object({ a: z.number() })).step("x", ({ input }) => input.a + 1);
 const n: number = await rival(w).wait("w", "1").then((o) => o.results.x!.result);
 export const f = ({ steps }: StepContext): string => steps.x!.status;
 export { n };
+export const definition: WorkflowDefinition = w.build();
+export const plan: PlanNode[] = compileWorkflow(definition).plan;
+export const options: WaitOptions = { timeoutMs: 300_000, pollIntervalMs: 250, preferEvents: true, eventWaitTimeoutMs: 3000 };
 TS
 run "$sdk/node_modules/.bin/tsc" --noEmit --strict --module nodenext --target es2022 --skipLibCheck types.mts
 is "its types are good for others" "$rc:$out" "0:"

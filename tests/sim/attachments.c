@@ -65,6 +65,7 @@ struct looked {
         char *json;
     } * rows;
     size_t count, cap;
+    int64_t number; /* of the one that was looked at last: they are numbered without gaps */
 };
 
 static int keep_row(void *arg, int64_t index, struct rv__str json)
@@ -108,9 +109,13 @@ static void check_result(struct looked *l, const struct rv__node *node, const st
 static void look(struct looked *l, int64_t index, struct rv__str json)
 {
     json_t *row = NULL;
-    const struct rec_actor *at = record_actor(&l->run->rec, (uint64_t)index);
     if (l->world->failed || rv__json_load(json, &row, NULL) < 0)
         return;
+    int64_t actor = json_integer_value(json_object_get(row, "a"));
+    const struct rec_actor *at = record_actor(&l->run->rec, (uint64_t)actor);
+    if (index != ++l->number)
+        judge_fail(l->world, l->run, "attachment", "number %lld follows %lld", (long long)index,
+                   (long long)l->number - 1);
     if (at == NULL || at->inst == NULL || at->body < 0 ||
         l->run->rec.plan->nodes[at->inst->node]->kind != NODE_STAGE) {
         judge_fail(l->world, l->run, "attachment", "one is there of no attempt");

@@ -24,6 +24,7 @@ struct maker {
     bool limited;    /* some are chats without tools, whose providers have limits */
     uint64_t
         makes; /* not 0: functions make inputs and descriptions; a seed of its own, so that other plans stay */
+    uint64_t bounds; /* not 0: workflows have budgets; the same */
 };
 
 static void *take(struct maker *m, size_t size)
@@ -73,6 +74,20 @@ static enum rv__step_kind work_kind(const struct maker *m, struct chance *c)
 static bool makes(const struct maker *m, uint32_t ordinal, uint64_t what)
 {
     return m->makes != 0 && mix(mix(m->makes, ordinal), what) % 2 == 0;
+}
+
+/* What the chats of this workflow may use; in most plans as much as they like. */
+static struct rv__budget make_budget(const struct maker *m, uint32_t ordinal)
+{
+    struct rv__budget budget = { 0 };
+    uint64_t h = mix(m->bounds, ordinal);
+    if (m->bounds == 0 || h % 3 == 0)
+        return budget;
+    if (h % 3 == 1 || h % 5 == 0)
+        budget.tokens = 1 + (int64_t)(h >> 8) % 150;
+    if (h % 3 == 2)
+        budget.cost = (1 + (int64_t)(h >> 8) % 1500) * 1000000;
+    return budget;
 }
 
 static void make_step(struct maker *m, struct gen_node *node)
@@ -148,6 +163,7 @@ static void maybe_wrap(struct maker *m, struct gen_body *body, int depth, uint64
     body->wrap_input = one_in(&m->chance, 2) && !m->functions;
     body->wrap_function = body->wrap_input && makes(m, body->ordinal, 3);
     body->wrap_handler = one_in(&m->chance, 4);
+    body->budget = make_budget(m, body->ordinal);
     make_handlers(m, body, depth);
     snprintf(body->wrap_name, sizeof body->wrap_name, "%c%u", m->gen->letter, m->names++);
 }
@@ -177,6 +193,8 @@ static void make_concurrent(struct maker *m, struct gen_node *node, int depth, i
             continue;
         }
         maybe_wrap(m, body, depth + 1, 3);
+        body->wrap_when = body->wrap && makes(m, body->ordinal, 4);
+        body->wrap_describes = body->wrap && makes(m, body->ordinal, 5);
         make_body(m, body, depth + 1, share / children);
     }
 }
@@ -262,7 +280,8 @@ static void make_chat(struct maker *m, struct gen_node *node, int depth, int64_t
     int64_t count = m->limited ? 0 : between(c, 0, 3);
     make_config(m, &node->config);
     node->chat.max_turns = one_in(c, 2) ? between(c, 1, 6) : 0;
-    node->chat.budget_tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
+    node->chat.budget.tokens = one_in(c, 3) ? skewed(c, 1, 500) : 0;
+    node->chat.budget.cost = make_budget(m, node->ordinal).cost;
     node->chat.says_access = one_in(c, 2);
     node->chat.access = node->chat.says_access && one_in(c, 2)
                             ? (enum rv__access)between(c, 0, ACCESSES - 1)
@@ -346,7 +365,9 @@ static void make_supervisor(struct maker *m, struct gen_node *node, int depth, i
     node->kind = (enum rv__node_kind)between(c, NODE_WORKFLOW, NODE_CONCURRENT);
     if (m->stages && one_in(c, 2))
         node->kind = NODE_STAGE;
-    if ((m->chats || m->limited) && one_in(c, 2))
+    if (m->bounds != 0 && depth < 2 && one_in(c, 2)) /* many chats at once, under one budget */
+        node->kind = one_in(c, 3) ? NODE_CONCURRENT : NODE_FOREACH;
+    else if ((m->chats || m->limited) && one_in(c, 2))
         node->kind = NODE_CHAT;
     int64_t loops = m->loops;
     if (node->kind == NODE_CHAT && loops > 100)
@@ -471,7 +492,9 @@ void gen_init(struct gen *gen, uint64_t seed, int64_t budget, int which, bool fu
     m.limited = functions && mix(seed, 0x11317) % 6 == 0;
     if (stages || m.limited)
         m.supervisors_common = true;
+    m.bounds = (m.chats || m.limited) && mix(seed, 0xb4d6) % 2 == 0 ? seed : 0;
     gen->root.ordinal = gen->ordinals++;
+    gen->root.budget = make_budget(&m, gen->root.ordinal);
     gen->has_handler = one_in(&m.chance, 4);
     make_body(&m, &gen->root, 0, budget);
     make_handlers(&m, &gen->root, 0);
@@ -590,6 +613,7 @@ static void emit_wrapped(struct emitter *e, struct rv__draft_body *to, const str
                          const struct rv__draft_opts *opts)
 {
     struct rv__draft *nested = draft(e, body->wrap_name);
+    rv__draft_budget(nested, body->budget);
     emit_body(e, nested, rv__draft_root(nested), body);
     emit_handlers(e, nested, body, body->wrap_handler);
     rv__draft_inline(to, nested,
@@ -602,6 +626,10 @@ static void emit_child(struct emitter *e, struct rv__draft *d, struct rv__draft_
     if (body->wrap) {
         struct rv__draft_opts opts = { .alias = body->alias[0] ? body->alias : NULL };
         struct rv__draft_body *in = rv__draft_body(node, index, NULL, true);
+        if (body->wrap_when)
+            opts.when = expr(body->wrap_function, "whenFn");
+        if (body->wrap_describes)
+            opts.describe = "describeFn";
         emit_wrapped(e, in, body, &opts);
         return;
     }
@@ -748,6 +776,7 @@ void gen_emit(const struct gen *gen, const struct cut *cut, struct gen_drafts *r
     struct emitter e = { .cut = cut, .to = ret };
     *ret = (struct gen_drafts){ 0 };
     struct rv__draft *root = draft(&e, gen->name);
+    rv__draft_budget(root, gen->root.budget);
     emit_body(&e, root, rv__draft_root(root), &gen->root);
     if (!dropped(&e, gen->root.ordinal))
         emit_handlers(&e, root, &gen->root, gen->has_handler);

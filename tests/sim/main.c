@@ -214,10 +214,16 @@ enum {
     BUG_SEEDS = 20000,
     BUG_SECONDS = 120,     /* of CPU time, for one bug */
     BUG_SEED_SECONDS = 20, /* of CPU time: no sound seed takes more than a quarter of it */
-    FIRST_SHELL_BUG = 31,
-    FIRST_STAGE_BUG = 71,
-    FIRST_LIMIT_BUG = 270, /* of the shell again */
-    FIRST_MEMBER_BUG = 400,
+};
+/* In which worlds a deliberate bug is looked for: by the first number of each range. */
+enum bug_world { BUG_OF_FLOW, BUG_OF_SHELL, BUG_OF_STAGES, BUG_OF_MEMBERS };
+static const struct {
+    int first;
+    enum bug_world world;
+} bug_worlds[] = {
+    { 1, BUG_OF_FLOW },      { 31, BUG_OF_SHELL },    { 71, BUG_OF_STAGES },
+    { 270, BUG_OF_SHELL },   { 400, BUG_OF_MEMBERS }, { 412, BUG_OF_STAGES },
+    { 417, BUG_OF_MEMBERS }, { 430, BUG_OF_FLOW },    { 440, BUG_OF_STAGES },
 };
 static const char *const bugs[] = {
     [1] = "an effect is released before the commit",
@@ -250,7 +256,7 @@ static const char *const bugs[] = {
     [28] = "a snapshot forgets what a function made for a step",
     [29] = "the first attempt does not see what a function made for its step",
     [30] = "a function that describes a node does not see it",
-    [FIRST_SHELL_BUG] = "the engine releases effects before the commit",
+    [31] = "the engine releases effects before the commit",
     [32] = "the engine forgets timers when it loads a run",
     [33] = "a run that leaves memory leaves its timers behind",
     [34] = "a call is answered before the commit",
@@ -289,7 +295,7 @@ static const char *const bugs[] = {
     [68] = "a worker gets more than its credits",
     [69] = "the place of a worker is not given back",
     [70] = "nobody looks for another worker when one has gone",
-    [FIRST_STAGE_BUG] = "states begin in their order, whatever their priority",
+    [71] = "states begin in their order, whatever their priority",
     [72] = "a final state does not keep others from beginning",
     [73] = "a stage runs one more at once than it may",
     [74] = "a critical state holds nobody back",
@@ -317,7 +323,7 @@ static const char *const bugs[] = {
     [274] = "nobody looks when a limit has room again",
     [266] = "a model that is busy uses up an attempt",
     [267] = "a tool of a chat sees the steps that its scope hides",
-    [FIRST_MEMBER_BUG] = "the lease is not renewed where nothing is written",
+    [400] = "the lease is not renewed where nothing is written",
     [401] = "what a member wrote after its end is taken as written",
     [402] = "nobody ends the members whose lease is over",
     [403] = "a lease that is over is taken for a death",
@@ -328,7 +334,27 @@ static const char *const bugs[] = {
     [408] = "a run at rest stays in the memory of its member",
     [409] = "a member that ends in order does not say so",
     [410] = "a request that nobody took is not made again",
+    [411] = "runs that others have put to sleep are not looked for",
+    [412] = "the budget of a run bounds nothing",
+    [413] = "who waits when a budget is used up goes on waiting",
+    [414] = "a snapshot forgets what a run has used up",
+    [415] = "a nested workflow does not count what its chats use",
+    [416] = "the cost of an answer is not counted",
+    [417] = "who gave a run up is excluded although it went on since",
+    [418] = "what a run lacks is taken from the node that comes next",
+    [430] =
+        "a workflow in a concurrent that has a condition shows the result of its last node only",
+    [431] = "what is in flight in such a workflow leaves nothing when it is cut short",
+    [440] = "attachments are numbered from one too low after a snapshot",
 };
+
+static enum bug_world world_of(int bug)
+{
+    size_t i = sizeof bug_worlds / sizeof *bug_worlds;
+    while (bug_worlds[i - 1].first > bug)
+        i--;
+    return bug_worlds[i - 1].world;
+}
 
 /* The check that it fails; NULL: none. */
 static const char *world_fails(uint64_t seed)
@@ -370,11 +396,10 @@ static uint64_t hunt(struct shared *shared, char *check, size_t size)
         for (uint64_t seed = 1; seed <= BUG_SEEDS && clock() < end; seed++) {
             shared->at[0] = seed;
             limit_cpu(BUG_SEED_SECONDS);
-            mode.members = rv__bug_number >= FIRST_MEMBER_BUG;
-            bool limit = rv__bug_number >= FIRST_LIMIT_BUG;
-            bool shell = limit ||
-                         (rv__bug_number >= FIRST_SHELL_BUG && rv__bug_number < FIRST_STAGE_BUG);
-            sim_stages = rv__bug_number >= FIRST_STAGE_BUG && !limit;
+            enum bug_world world = world_of(rv__bug_number);
+            mode.members = world == BUG_OF_MEMBERS;
+            sim_stages = world == BUG_OF_STAGES;
+            bool shell = world == BUG_OF_SHELL || world == BUG_OF_MEMBERS;
             const char *failed = shell ? shell_fails(seed) : world_fails(seed);
             if (failed != NULL) {
                 snprintf(shared->check, sizeof shared->check, "%s", failed);

@@ -9,6 +9,9 @@
  * their lease and go on as if nothing had been, leave in order, and join; answers of the store are lost, and so are
  * calls between members. A member that waits for another one lets time pass for all (crowd_await()).
  *
+ * In every second world members differ: each function has a member that always offers it, others offer it or do not, and a process that
+ * begins in the place of another offers other functions than that one, as in an upgrade.
+ *
  * Where nobody has anything to do but to look every second whether there is something, all clocks jump. */
 #include "shell.h"
 
@@ -37,6 +40,7 @@ struct member {
     int64_t until_ms; /* the same: so long */
     int in_use;       /* calls that it is in, and turns */
     int64_t well_ms;  /* since when it has been able to do what it has to do */
+    uint64_t release; /* of its program: which functions are in it */
 };
 
 struct gave {
@@ -57,6 +61,8 @@ struct crowd {
     unsigned stall_one_in; /* turns: who is in a call stands still in the midst of it; 0 = never */
     unsigned unheard_one_in; /* commits whose answers are lost; 0 = never */
     bool skewed, one_place, shares;
+    bool differ;   /* members offer different functions */
+    uint64_t seed; /* the same: who offers what */
     uint64_t steps;
     struct gave *gave;
     size_t gave_count, gave_cap;
@@ -135,6 +141,28 @@ void crowd_each(struct shell *s, bool all, void (*check)(struct shell *s))
     use(s, at);
 }
 
+/* ------------------------------------------------------------------------ who offers what --- */
+
+static bool is_in_release(const struct crowd *crowd, int i, struct rv__str function)
+{
+    uint64_t name = mix(crowd->seed, rv__str_hash(RV__HASH_START, function));
+    return name % (uint64_t)crowd->count == (uint64_t)i ||
+           mix(name, crowd->members[i].release) % 3 == 0;
+}
+
+bool crowd_has(const struct shell *s, struct rv__str function)
+{
+    return s->crowd == NULL || !s->crowd->differ || is_in_release(s->crowd, s->crowd->at, function);
+}
+
+static bool offers(const struct member *m, struct rv__str function)
+{
+    bool found = false;
+    for (const struct rv__function *f = m->engine->registry->functions; f != NULL; f = f->next)
+        found |= rv__function_offered(f) && rv__str_eq(f->name, function);
+    return found;
+}
+
 /* ---------------------------------------------------------------------------------------- time --- */
 
 /* Its clocks are as late as everybody's. */
@@ -150,6 +178,9 @@ static void follow(struct shell *s, const struct member *m)
 {
     struct crowd *crowd = s->crowd;
     int64_t ms = m->engine != NULL ? m->base_ms + rv__mono_ms(m->engine->clock) : 0;
+    for (int i = 0; i < crowd->count && ms - crowd->now_ms > BOUND_MS / 4; i++)
+        if (&crowd->members[i] != m && crowd->members[i].well_ms < ms)
+            crowd->members[i].well_ms = ms; /* they could do nothing meanwhile */
     if (ms > crowd->now_ms)
         crowd->now_ms = ms;
     s->world.store.now_ms = crowd->now_ms;
@@ -200,13 +231,98 @@ static void check_gifts(struct shell *s)
     }
 }
 
+/* Of a run that sleeps: is it time, by the clock of a member that is well since then? NULL: no. */
+static const struct member *wakes(struct shell *s, int64_t wake_ms)
+{
+    struct crowd *crowd = s->crowd;
+    const struct member *due = NULL;
+    for (int i = 0; i < crowd->count && wake_ms != 0; i++) {
+        const struct member *m = &crowd->members[i];
+        if (is_up(m) && is_member(s, m) && m->well_ms <= crowd->now_ms &&
+            rv__wall_ms(m->engine->clock) >= wake_ms && (due == NULL || m->well_ms < due->well_ms))
+            due = m;
+    }
+    return due;
+}
+
+/* Whoever put it to sleep may be gone: a run is woken by those that are there. */
+static void check_sleepers(struct shell *s)
+{
+    int64_t now_ms = s->crowd->now_ms;
+    for (struct run *run = s->world.runs; run != NULL; run = run->next) {
+        int64_t wake_ms = run->began && !run->over
+                              ? rv__sim_sleeps_until(&s->world.store, rv__str(run->id))
+                              : 0;
+        const struct member *m = wakes(s, wake_ms);
+        if (m == NULL || run->due_ms == 0 || m->well_ms > run->due_ms)
+            run->due_ms = m == NULL ? 0 : now_ms;
+        else if (now_ms - run->due_ms > BOUND_MS)
+            judge_fail(&s->world, run, "asleep",
+                       "it should have been woken %lld ms ago, and member %lld looks on",
+                       (long long)(now_ms - run->due_ms), (long long)rv__member_id(m->engine));
+    }
+}
+
+static bool could_try(struct shell *s, const struct member *m, const struct run *run,
+                      struct rv__str lacks)
+{
+    return lacks.len > 0
+               ? offers(m, lacks)
+               : !rv__sim_gave_up(&s->world.store, rv__str(run->id), rv__member_id(m->engine));
+}
+
+/* Of a run that was given up: who is well, and has the function or, if it has no name, has not tried? NULL: nobody. */
+static const struct member *could_go_on(struct shell *s, const struct run *run,
+                                        struct rv__str *lacks)
+{
+    struct crowd *crowd = s->crowd;
+    const struct member *first = NULL;
+    if (!run->began || !rv__sim_given_up(&s->world.store, rv__str(run->id), lacks))
+        return NULL;
+    for (int i = 0; i < crowd->count; i++) {
+        const struct member *m = &crowd->members[i];
+        if (is_up(m) && is_member(s, m) && could_try(s, m, run, *lacks) &&
+            (first == NULL || m->well_ms < first->well_ms))
+            first = m;
+    }
+    return first;
+}
+
+/* A run that was given up goes on at a member that offers what it lacks. */
+static void check_given_up(struct shell *s)
+{
+    int64_t now_ms = s->crowd->now_ms;
+    for (struct run *run = s->world.runs; run != NULL; run = run->next) {
+        struct rv__str lacks;
+        const struct member *m = could_go_on(s, run, &lacks);
+        if (m == NULL || run->lacks_ms == 0 || m->well_ms > run->lacks_ms ||
+            run->lacks_seq != run->seq) {
+            run->lacks_ms = m == NULL ? 0 : now_ms;
+            run->lacks_seq = run->seq;
+        }
+        if (m != NULL && now_ms - run->lacks_ms > GIFT_MS)
+            judge_fail(&s->world, run, "offered",
+                       "it was given up %lld ms ago for want of %.*s, which member %lld offers",
+                       (long long)(now_ms - run->lacks_ms), RV__ARG(lacks),
+                       (long long)rv__member_id(m->engine));
+    }
+}
+
 static void pass(struct shell *s, int64_t ms)
 {
     struct crowd *crowd = s->crowd;
     crowd->now_ms += ms;
     s->world.store.now_ms = crowd->now_ms;
     check_orphans(s);
+    check_given_up(s);
     check_gifts(s);
+    check_sleepers(s);
+}
+
+/* The time of a member's clock, as everybody's; INT64_MAX: never. */
+static int64_t ms_of(const struct member *m, int64_t ns)
+{
+    return ns > RV__NEVER - 1000000 ? INT64_MAX : m->base_ms + (ns + 999999) / 1000000;
 }
 
 /* Does everybody only look every so often? Then *ret_ms is when one of them has more to do; INT64_MAX: never. */
@@ -214,6 +330,7 @@ static bool is_idle(struct shell *s, int64_t *ret_ms)
 {
     struct crowd *crowd = s->crowd;
     struct rv__sim_store *sim = &s->world.store;
+    struct rv__str lacks;
     int64_t wake_ms = 0, known_ms = 0;
     size_t here = 0;
     *ret_ms = INT64_MAX;
@@ -228,12 +345,13 @@ static bool is_idle(struct shell *s, int64_t *ret_ms)
         if (load_ms != 0 && (known_ms == 0 || load_ms < known_ms))
             known_ms = load_ms;
         int64_t due_ns = rv__kit_own_due(m->engine);
-        int64_t due_ms = due_ns == RV__NEVER ? INT64_MAX : m->base_ms + (due_ns + 999999) / 1000000;
+        int64_t due_ms = ms_of(m, due_ns);
         if (due_ms < *ret_ms)
             *ret_ms = due_ms;
     }
     for (const struct run *run = s->world.runs; run != NULL; run = run->next)
-        if (run->began && (rv__sim_orphaned(sim, rv__str(run->id)) || given_to(s, run) != NULL))
+        if (run->began && (rv__sim_orphaned(sim, rv__str(run->id)) || given_to(s, run) != NULL ||
+                           could_go_on(s, run, &lacks) != NULL || run->due_ms != 0))
             return false;
     (void)rv__store_next_wake(&sim->store, INT64_MIN, &wake_ms, NULL); /* it is memory */
     return rv__sim_lives(sim) == here && rv__sim_requests(sim) == 0 &&
@@ -273,6 +391,7 @@ static void join(struct shell *s, int i)
     m->skew_ms = crowd->skewed ? between(&crowd->chance, -SKEW_MS, SKEW_MS) : 0;
     disk_move(m->disk, crowd->one_place ? 0 : (int)between(&crowd->chance, 0, 1));
     m->engine = NULL;
+    m->release = crowd->differ ? (uint64_t)between(&crowd->chance, 0, 3) : 0;
     use(s, i);
     shell_open(s, CROWD_EPOCH + crowd->now_ms + m->skew_ms, false);
     m->engine = s->engine;
@@ -468,7 +587,7 @@ static bool one_thing(struct shell *s, int64_t *ret_ms)
             m->well_ms = crowd->now_ms;
         if (did)
             return true;
-        due_ms = due_ns == RV__NEVER ? INT64_MAX : m->base_ms + (due_ns + 999999) / 1000000;
+        due_ms = ms_of(m, due_ns);
         if (due_ms < *ret_ms)
             *ret_ms = due_ms;
     }
@@ -714,10 +833,15 @@ void crowd_holds(struct shell *s, struct run *run, const struct rv__run *r)
 
 const char *crowd_whose(struct shell *s, const struct run *run)
 {
-    static char text[200];
+    static char text[300];
+    struct rv__str lacks = { "", 0 };
     int64_t owner = rv__sim_owner(&s->world.store, rv__str(run->id));
     const struct member *m = member_of(s->crowd, owner);
     const struct rv__run *r = m != NULL ? rv__run_find(m->engine, run->id) : NULL;
+    if (rv__sim_given_up(&s->world.store, rv__str(run->id), &lacks)) {
+        snprintf(text, sizeof text, " and given up for want of '%.*s'", RV__ARG(lacks));
+        return text;
+    }
     snprintf(text, sizeof text, " and member %lld's, which %s%s", (long long)owner,
              m == NULL                  ? "is not there"
              : m->stands                ? "stands still"
@@ -751,8 +875,9 @@ bool crowd_given(const struct shell *s, const struct run *run)
 bool crowd_is_punctual(const struct shell *s)
 {
     const struct crowd *c = s->crowd;
-    return c == NULL || (c->late_one_in == 0 && c->line_one_in == 0 && c->stall_one_in == 0 &&
-                         c->unheard_one_in == 0 && !c->skewed && c->trouble_one_in == 0);
+    return c == NULL ||
+           (c->late_one_in == 0 && c->line_one_in == 0 && c->stall_one_in == 0 &&
+            c->unheard_one_in == 0 && !c->skewed && !c->differ && c->trouble_one_in == 0);
 }
 
 void crowd_over(struct shell *s)
@@ -781,6 +906,8 @@ void crowd_new(struct shell *s, uint64_t seed)
     crowd->skewed = one_in(c, 2);
     crowd->one_place = one_in(c, 2);
     crowd->shares = mix(seed, 12) % 2 == 1;
+    crowd->differ = mix(seed, 13) % 2 == 1;
+    crowd->seed = mix(seed, 14);
     for (int i = 0; i < crowd->count; i++)
         crowd->members[i].disk = disk_of_member(s, crowd->lease_ms, 0);
     s->crew.most = 0;

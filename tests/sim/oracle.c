@@ -212,11 +212,12 @@ void oracle_answer(const struct oracle *o, struct spot at, const struct rv__node
     const struct rv__node *chat = node->body->owner;
     struct chance c;
     look(o, at, STATE, attempt, &c);
-    rv__buf_fmt(out,
-                "{\"usage\":{\"inputTokens\":%d,\"outputTokens\":%d},\"model\":%s,"
-                "\"finishReason\":%s",
-                (int)between(&c, 0, 50), (int)between(&c, 0, 50), words[between(&c, 0, 2)],
-                words[between(&c, 0, 2)]);
+    const char *finish = words[between(&c, 0, 2)], *model = words[between(&c, 0, 2)];
+    int tokens_out = (int)between(&c, 0, 50), tokens_in = (int)between(&c, 0, 50);
+    rv__buf_fmt(out, "{\"usage\":{\"inputTokens\":%d,\"outputTokens\":%d", tokens_in, tokens_out);
+    if (tokens_in % 2 == 0) /* at 0.003 and 0.015; others have no prices */
+        rv__buf_fmt(out, ",\"cost\":%.3f", 0.003 * tokens_in + 0.015 * tokens_out);
+    rv__buf_fmt(out, "},\"model\":%s,\"finishReason\":%s", model, finish);
     int64_t calls = one_in(&c, 3) ? 0 : skewed(&c, 0, one_in(&c, 30) ? 40 : 4);
     for (int64_t i = 0; i < calls; i++) {
         uint32_t tool = (uint32_t)between(&c, 0, chat->body_count - 1);

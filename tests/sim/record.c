@@ -25,6 +25,7 @@ void record_init(struct record *rec, const struct rv__plan *plan, int max_crashe
 
 void record_done(struct record *rec)
 {
+    free(rec->answers);
     for (size_t b = 0; b < rec->bucket_count; b++) {
         for (struct rec_inst *i = rec->buckets[b]; i != NULL; i = i->chain) {
             rv__blob_unref(i->result);
@@ -336,7 +337,7 @@ static const char *body_started(struct record *rec, const struct rv__fact *fact)
     int64_t *outcomes = stage ? outcomes_now(rec, owner, node, fact) : NULL;
     const char *why = stage ? stage_starts(&inst->stage, node, fact) : NULL;
     if (node->kind == NODE_CHAT)
-        why = chat_starts(&inst->chat, node, fact);
+        why = chat_starts(&inst->chat, node, fact, chat_is_bounded(rec, node, inst->vector));
     if (inst->body_count == inst->body_cap) {
         inst->body_cap = inst->body_cap > 0 ? inst->body_cap * 2 : 4;
         inst->bodies = sim_grow(inst->bodies, inst->body_cap * sizeof *inst->bodies);
@@ -456,6 +457,15 @@ static void signal_received(struct record *rec, const struct rv__fact *fact)
                                                              rv__blob_ref(fact->result), false };
 }
 
+static void note_answer(struct record *rec, const struct rec_inst *turn, struct rv__budget used)
+{
+    if (rec->answer_count == rec->answer_cap) {
+        rec->answer_cap = rec->answer_cap > 0 ? rec->answer_cap * 2 : 8;
+        rec->answers = sim_grow(rec->answers, rec->answer_cap * sizeof *rec->answers);
+    }
+    rec->answers[rec->answer_count++] = (struct rec_answer){ turn, used };
+}
+
 static const char *step_ended(struct record *rec, struct rec_inst *inst,
                               const struct rv__fact *fact, enum rv__status status)
 {
@@ -481,7 +491,7 @@ static const char *step_ended(struct record *rec, struct rec_inst *inst,
                                             inst->depth - 1);
         chat->chat.gave_up = status == STATUS_FAILED && fact->due_ms == 0;
         if (status == STATUS_COMPLETED)
-            chat_answered(&chat->chat, node->body->owner, fact);
+            note_answer(rec, inst, chat_answered(&chat->chat, node->body->owner, fact));
     }
     return fact->taken ? signal_taken(rec, inst) : NULL;
 }
@@ -536,6 +546,20 @@ static const char *step_started(struct record *rec, struct rec_inst *inst,
     if (fact->attempt != expected) /* a failed attempt counts, a lost one does not */
         return "its attempts are counted wrongly";
     return too_many_deaths(rec, fact);
+}
+
+/* The next attempt has the same number, and sees the note. */
+static const char *step_noted(struct record *rec, struct rec_inst *inst,
+                              const struct rv__fact *fact)
+{
+    if (inst == NULL || inst->status != STATUS_RUNNING || fact->note == NULL || fact->taken)
+        return "a note of nobody";
+    if (inst->noted)
+        return "an attempt did not see the note of the one before it";
+    inst->status = STATUS_PENDING;
+    inst->noted = true;
+    (void)rec;
+    return NULL;
 }
 
 static const char *node_ended(struct record *rec, struct rec_inst *inst,
@@ -773,6 +797,7 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
         inst->parked = false;
         set_waits(rec, inst, false);
         inst->next_attempt = inst->attempt + 1;
+        inst->noted = false;
         absolve(actor);
         return NULL;
     case FACT_STEP_PARKED:
@@ -781,6 +806,7 @@ static const char *known_fact(struct record *rec, const struct rv__fact *fact)
         inst->due_ms = fact->due_ms;
         set(&inst->name, fact->name);
         return NULL;
+    case FACT_STEP_NOTED: return step_noted(rec, inst, fact);
     case FACT_STEP_LOST:
         why = shared_death(rec, actor, fact);
         if (why != NULL)
@@ -844,6 +870,14 @@ static bool node_over(const struct record *rec, const struct rv__node *node,
     return handler != NULL && handler->ended >= 0;
 }
 
+static void leave_handler(struct record *rec)
+{
+    const struct rv__node *on_error = rec->plan->body.wrap->on_error;
+    struct rec_inst *handler = on_error != NULL ? record_find(rec, on_error->id, NULL, 0) : NULL;
+    if (handler != NULL && handler->ended < 0)
+        handler->ended = rec->t;
+}
+
 /* The top-level node that the run is in, or comes to next, fails with the reason; behind the last one
  * the run itself does. Has it failed already, the handler it is in is left. */
 static void run_aborted(struct record *rec, const struct rv__fact *fact, bool at_state)
@@ -870,13 +904,13 @@ static void run_aborted(struct record *rec, const struct rv__fact *fact, bool at
             set(&inst->error, fact->error);
             return;
         }
-        if (!inst->hard)
-            continue;
-        const struct rv__node *on_error = body->wrap->on_error;
-        struct rec_inst *handler = on_error != NULL ? record_find(rec, on_error->id, NULL, 0)
-                                                    : NULL;
-        if (handler != NULL && handler->ended < 0)
-            handler->ended = rec->t;
+        if (inst->hard) {
+            leave_handler(rec);
+            return;
+        }
+    }
+    if (rec->aborted != NULL) {
+        leave_handler(rec);
         return;
     }
     set(&rec->aborted, fact->error);
@@ -962,6 +996,7 @@ static const char *take_in(struct record *rec, const struct rv__fact *fact)
     case FACT_STEP_FAILED:
     case FACT_STEP_RETRYING:
     case FACT_STEP_PARKED:
+    case FACT_STEP_NOTED:
     case FACT_STEP_LOST:
     case FACT_STEP_GIVEN:
     case FACT_STEP_READ:

@@ -7,34 +7,18 @@
  *     (who of several was first) it says "$any".
  *
  * Recursion follows the plan, which is not deep. */
-#include "sim.h"
+#include "reference.h"
 
 #include <stdlib.h>
 
 #include "base/json.h"
 
-/* What became of a node, in given iterations. */
-struct end {
-    bool reached; /* its sequence got there */
-    bool ended;
-    enum rv__status status;
-    bool hard;        /* it fails its sequence */
-    bool undescribed; /* its description is being made: its sequence does not go on before */
-    bool some; /* not ended: something has, in it; `result` tells what, if it is cancelled now */
-    json_t *result, *state, *error;
-};
-
-struct at { /* iterations around us, outermost first */
-    const int64_t *vector;
-    size_t depth;
-};
-
-static json_t *any(void)
+json_t *ref_any(void)
 {
     return json_string("$any");
 }
 
-static json_t *parse(struct rv__str text)
+json_t *ref_parse(struct rv__str text)
 {
     json_t *value = NULL;
     rv_error err;
@@ -45,14 +29,14 @@ static json_t *parse(struct rv__str text)
     return value;
 }
 
-static json_t *parse_blob(const struct rv__blob *blob, const char *none)
+json_t *ref_parse_blob(const struct rv__blob *blob, const char *none)
 {
-    return parse(blob != NULL ? rv__blob_str(blob) : rv__str(none));
+    return ref_parse(blob != NULL ? rv__blob_str(blob) : rv__str(none));
 }
 
 /* The error of what failed by itself, with where that was: a node, or (NULL) a body. Takes the error. */
-static json_t *placed(json_t *error, const struct rv__node *node, const struct rv__body *body,
-                      struct at at)
+json_t *ref_placed(json_t *error, const struct rv__node *node, const struct rv__body *body,
+                   struct at at)
 {
     struct rv__buf path;
     rv__buf_init(&path, SIZE_MAX);
@@ -66,9 +50,9 @@ static json_t *placed(json_t *error, const struct rv__node *node, const struct r
 }
 
 /* One of the engine's own making. */
-static json_t *own_error(const char *code, const struct rv__node *node, struct at at)
+json_t *ref_own_error(const char *code, const struct rv__node *node, struct at at)
 {
-    return placed(json_pack("{s:s,s:s}", "message", "$any", "code", code), node, NULL, at);
+    return ref_placed(json_pack("{s:s,s:s}", "message", "$any", "code", code), node, NULL, at);
 }
 
 static bool is_any(const json_t *value)
@@ -105,7 +89,7 @@ bool json_agrees(const json_t *expected, const json_t *actual)
     return json_equal(expected, actual);
 }
 
-static void end_done(struct end *end)
+void ref_end_done(struct end *end)
 {
     json_decref(end->result);
     json_decref(end->state);
@@ -113,7 +97,7 @@ static void end_done(struct end *end)
     end->result = end->state = end->error = NULL;
 }
 
-static const char *status_name(enum rv__status status)
+const char *ref_status_name(enum rv__status status)
 {
     static const char *const names[STATUSES] = { "pending", "running", "waiting_retry", "completed",
                                                  "failed",  "skipped", "cancelled" };
@@ -121,12 +105,12 @@ static const char *status_name(enum rv__status status)
 }
 
 /* {result, state, status, error?}; takes the first two from `end`. */
-static json_t *entry_of(struct end *end)
+json_t *ref_entry(struct end *end)
 {
     json_t *entry = json_object();
     json_object_set_new(entry, "result", end->result != NULL ? end->result : json_null());
     json_object_set_new(entry, "state", end->state != NULL ? end->state : json_object());
-    json_object_set_new(entry, "status", json_string(status_name(end->status)));
+    json_object_set_new(entry, "status", json_string(ref_status_name(end->status)));
     if (end->error != NULL && end->status == STATUS_FAILED)
         json_object_set(entry, "error", end->error);
     end->result = end->state = NULL;
@@ -136,26 +120,21 @@ static json_t *entry_of(struct end *end)
 static json_t *plain_entry(enum rv__status status)
 {
     struct end end = { .status = status };
-    return entry_of(&end);
+    return ref_entry(&end);
 }
 
-static void put(json_t *map, struct rv__str alias, json_t *value)
+void ref_put(json_t *map, struct rv__str alias, json_t *value)
 {
     json_object_setn_new(map, alias.at, alias.len, value);
 }
 
-static bool has(const json_t *map, struct rv__str alias)
-{
-    return json_object_getn(map, alias.at, alias.len) != NULL;
-}
-
-static struct spot spot_of(const struct reference *ref, const struct rv__node *node, struct at at)
+struct spot ref_spot(const struct reference *ref, const struct rv__node *node, struct at at)
 {
     return (struct spot){ ref->plan->keys[node->id], at.vector, at.depth };
 }
 
-static const struct rec_inst *inst_of(const struct reference *ref, const struct rv__node *node,
-                                      struct at at)
+const struct rec_inst *ref_inst(const struct reference *ref, const struct rv__node *node,
+                                struct at at)
 {
     return record_find(ref->rec, node->id, at.vector, at.depth);
 }
@@ -179,27 +158,22 @@ static enum known evaluated(const struct reference *ref, const struct rv__node *
                             enum rv__eval eval, int64_t test, json_t **ret)
 {
     if (ref->rec != NULL) {
-        const struct rec_inst *inst = inst_of(ref, node, at);
+        const struct rec_inst *inst = ref_inst(ref, node, at);
         if (inst == NULL || inst->evals[eval].t < 0)
             return OPEN;
         const struct rec_value *v = &inst->evals[eval];
-        *ret = parse_blob(v->value, "null");
+        *ret = ref_parse_blob(v->value, "null");
         if (v->failed)
-            *ret = placed(*ret, node, NULL, at);
+            *ret = ref_placed(*ret, node, NULL, at);
         return v->failed ? FAILED : VALUE;
     }
     struct rv__buf text;
     rv__buf_init(&text, SIZE_MAX);
-    bool good = oracle_eval(ref->oracle, spot_of(ref, node, at), node, (int)eval, test, &text);
-    *ret = parse(rv__buf_view(&text));
+    bool good = oracle_eval(ref->oracle, ref_spot(ref, node, at), node, (int)eval, test, &text);
+    *ret = ref_parse(rv__buf_view(&text));
     rv__buf_done(&text);
-    if (!good && ref->by_engine) { /* a function that fails says no more than that */
-        json_t *message = json_pack("{s:O}", "message", json_object_get(*ret, "message"));
-        json_decref(*ret);
-        *ret = message;
-    }
     if (!good)
-        *ret = placed(as_told(ref, *ret), node, NULL, at);
+        *ret = ref_placed(as_told(ref, *ret), node, NULL, at);
     return good ? VALUE : FAILED;
 }
 
@@ -219,7 +193,7 @@ static enum known input_of(const struct reference *ref, const struct rv__body *b
     if (ref->rec != NULL) {
         bool iterates = body->owner->kind == NODE_LOOP || body->owner->kind == NODE_FOREACH;
         struct at outer = { at.vector, iterates || tool ? at.depth - 1 : at.depth };
-        const struct rec_inst *inst = inst_of(ref, body->owner, outer);
+        const struct rec_inst *inst = ref_inst(ref, body->owner, outer);
         const struct rec_body *b = inst == NULL ? NULL
                                    : tool
                                        ? record_attempt(inst, body->index, at.vector[at.depth - 1])
@@ -227,7 +201,7 @@ static enum known input_of(const struct reference *ref, const struct rv__body *b
         if (b == NULL || b->input.t < 0)
             return OPEN;
         if (b->input.failed)
-            *error = placed(parse_blob(b->input.value, "{}"), NULL, body, at);
+            *error = ref_placed(ref_parse_blob(b->input.value, "{}"), NULL, body, at);
         return b->input.failed ? FAILED : VALUE;
     }
     struct spot spot = { plan_body_key(ref->plan, body), at.vector, at.depth };
@@ -235,14 +209,14 @@ static enum known input_of(const struct reference *ref, const struct rv__body *b
     rv__buf_init(&text, SIZE_MAX);
     bool good = oracle_eval(ref->oracle, spot, body->owner, EVAL_INPUT, 0, &text);
     if (!good)
-        *error = placed(as_told(ref, parse(rv__buf_view(&text))), NULL, body, at);
+        *error = ref_placed(as_told(ref, ref_parse(rv__buf_view(&text))), NULL, body, at);
     rv__buf_done(&text);
     return good ? VALUE : FAILED;
 }
 
 /* --------------------------------------------------------------------------------- steps --- */
 
-static int effective_max(const struct rv__step_config *config, const struct outcome *o)
+int ref_max_attempts(const struct rv__step_config *config, const struct outcome *o)
 {
     int configured = config->max_attempts;
     if (o->behavior == BEHAVIOR_RETRY && o->max_attempts > 0)
@@ -260,7 +234,7 @@ static json_t *oracle_json(const struct reference *ref, struct spot spot, int at
         oracle_state(ref->oracle, spot, attempt, &text);
     else
         oracle_error(ref->oracle, spot, attempt, what == 4, &text);
-    json_t *value = parse(rv__buf_view(&text));
+    json_t *value = ref_parse(rv__buf_view(&text));
     rv__buf_done(&text);
     return what >= 3 ? as_told(ref, value) : value;
 }
@@ -274,7 +248,7 @@ static void foresee_wait(struct reference *ref, const struct rv__node *node, str
         config->timeout_ms < node->step.delay_ms) { /* so does each attempt */
         ret->status = STATUS_FAILED;
         ret->hard = !config->continue_on_error;
-        ret->error = own_error("timeout", node, at);
+        ret->error = ref_own_error("timeout", node, at);
         return;
     }
     ret->status = STATUS_COMPLETED;
@@ -282,7 +256,7 @@ static void foresee_wait(struct reference *ref, const struct rv__node *node, str
         ret->result = json_pack("{s:s,s:s,s:s}", "delayedMs", "$any", "startedAt", "$any",
                                 "endedAt", "$any");
     else
-        ret->result = any();
+        ret->result = ref_any();
     if (node->step.kind == STEP_SIGNAL && node->step.signal_timeout_ms > 0 &&
         rv__str_none(node->step.signal_default))
         ref->unsure = true; /* who is first, the signal or the time-out? */
@@ -293,7 +267,7 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
                          struct end *ret)
 {
     const struct rv__step_config *config = &node->step.config;
-    struct spot spot = spot_of(ref, node, at);
+    struct spot spot = ref_spot(ref, node, at);
     if (node->step.parks) {
         foresee_wait(ref, node, at, ret);
         return;
@@ -331,14 +305,14 @@ static void foresee_step(struct reference *ref, const struct rv__node *node, str
             may_retry = lists_say_retry(config, codes, true);
             rv__buf_done(&text);
         }
-        if (may_retry && attempt < effective_max(config, &o))
+        if (may_retry && attempt < ref_max_attempts(config, &o))
             continue;
         ret->status = STATUS_FAILED;
         ret->hard = o.behavior == BEHAVIOR_STOP ||
                     (o.behavior != BEHAVIOR_CONTINUE && !config->continue_on_error);
-        ret->error = timed_out ? own_error("timeout", node, at)
-                               : placed(oracle_json(ref, spot, attempt, answered ? 4 : 3), node,
-                                        NULL, at);
+        ret->error = timed_out ? ref_own_error("timeout", node, at)
+                               : ref_placed(oracle_json(ref, spot, attempt, answered ? 4 : 3), node,
+                                            NULL, at);
         bool stateless = timed_out || (ref->by_engine && answered); /* rv_complete() gives none */
         ret->state = stateless ? json_object() : oracle_json(ref, spot, attempt, 2);
         bool panics = ref->by_engine && o.fate == FATE_FAILED && o.behavior == BEHAVIOR_PLAIN &&
@@ -355,7 +329,7 @@ static bool handler_over(const struct reference *ref, const struct rv__node *han
 {
     if (handler == NULL || ref->rec == NULL)
         return true;
-    const struct rec_inst *inst = inst_of(ref, handler, at);
+    const struct rec_inst *inst = ref_inst(ref, handler, at);
     return inst != NULL && inst->ended >= 0;
 }
 
@@ -375,18 +349,18 @@ static bool handlers_over(const struct reference *ref, const struct rv__body *bo
 static void recorded_step(const struct reference *ref, const struct rv__node *node, struct at at,
                           struct end *ret)
 {
-    const struct rec_inst *inst = inst_of(ref, node, at);
+    const struct rec_inst *inst = ref_inst(ref, node, at);
     if (inst == NULL || inst->ended < 0) {
         ret->ended = false;
         return;
     }
     ret->status = (enum rv__status)inst->status;
     if (ret->status == STATUS_COMPLETED)
-        ret->result = parse_blob(inst->result, "null");
-    ret->state = parse_blob(inst->state, "{}");
+        ret->result = ref_parse_blob(inst->result, "null");
+    ret->state = ref_parse_blob(inst->state, "{}");
     if (ret->status == STATUS_FAILED) {
         ret->hard = inst->hard;
-        ret->error = placed(parse_blob(inst->error, "{}"), node, NULL, at);
+        ret->error = ref_placed(ref_parse_blob(inst->error, "{}"), node, NULL, at);
         ret->ended = handler_over(ref, node->on_error, at); /* the sequence waits for it */
     }
 }
@@ -395,31 +369,30 @@ static void recorded_step(const struct reference *ref, const struct rv__node *no
 
 enum seq { SEQ_OPEN, SEQ_ENDED, SEQ_FAILED };
 
-static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at);
-
 /* Was the run aborted when this node had ended, and the next had not begun? */
 static bool aborted_after(const struct reference *ref, const struct rv__body *body, uint32_t i,
                           struct at at)
 {
     if (body->owner != NULL)
         return false;
-    const struct rec_inst *next = i + 1 < body->count ? inst_of(ref, body->nodes[i + 1], at) : NULL;
+    const struct rec_inst *next = i + 1 < body->count ? ref_inst(ref, body->nodes[i + 1], at)
+                                                      : NULL;
     return ref->rec->aborted != NULL || (next != NULL && next->aborted);
 }
 
 /* What there is of a node that is cancelled now. A step that has failed already, and whose handler runs, has failed. */
-static json_t *cut_short(const struct rv__node *node, struct end *end)
+json_t *ref_cut_short(const struct rv__node *node, struct end *end)
 {
     if (node->kind == NODE_STEP && end->status == STATUS_FAILED)
-        return entry_of(end);
+        return ref_entry(end);
     if (node->kind == NODE_CHAT) { /* what it used is told in any case */
         end->status = STATUS_CANCELLED;
-        return entry_of(end);
+        return ref_entry(end);
     }
     json_decref(end->state);
     end->state = NULL;
     end->status = STATUS_CANCELLED;
-    return entry_of(end);
+    return ref_entry(end);
 }
 
 /* Run the nodes of a body: their entries go to `map`; of an open one also that of the node in flight, as
@@ -445,13 +418,13 @@ static enum seq sequence_to(struct reference *ref, const struct rv__body *body, 
     }
     for (uint32_t i = 0; i < body->count; i++) {
         const struct rv__node *node = body->nodes[i];
-        struct end end = node_end(ref, node, at);
+        struct end end = ref_node_end(ref, node, at);
         if (end.reached && !end.ended) {
             *some |= end.some;
-            put(map, node->alias, cut_short(node, &end));
+            ref_put(map, node->alias, ref_cut_short(node, &end));
         }
         if (!end.reached || !end.ended) {
-            end_done(&end);
+            ref_end_done(&end);
             return SEQ_OPEN;
         }
         *some = true;
@@ -460,7 +433,7 @@ static enum seq sequence_to(struct reference *ref, const struct rv__body *body, 
             *last = end.result != NULL ? json_incref(end.result) : json_null();
         }
         bool hard = end.hard, waits = end.undescribed && !aborted_after(ref, body, i, at);
-        put(map, node->alias, entry_of(&end));
+        ref_put(map, node->alias, ref_entry(&end));
         json_t *e = end.error;
         end.error = NULL;
         if (!hard) {
@@ -479,9 +452,9 @@ static enum seq sequence_to(struct reference *ref, const struct rv__body *body, 
     }
     if (body->owner == NULL && ref->rec != NULL && ref->rec->aborted != NULL) {
         *failed = body->nodes[body->count - 1]; /* behind the last one, it stands for the run */
-        *error = parse_blob(ref->rec->aborted, "{}");
+        *error = ref_parse_blob(ref->rec->aborted, "{}");
         if (!ref->rec->aborted_at_state)
-            *error = placed(*error, *failed, NULL, at);
+            *error = ref_placed(*error, *failed, NULL, at);
         return handlers_over(ref, body, at, true) ? SEQ_FAILED : SEQ_OPEN;
     }
     return handlers_over(ref, body, at, false) ? SEQ_ENDED : SEQ_OPEN;
@@ -497,7 +470,7 @@ static enum seq sequence(struct reference *ref, const struct rv__body *body, str
 
 /* --------------------------------------------------------------------------- supervisors --- */
 
-static void fail(struct end *ret, json_t *error)
+void ref_fail(struct end *ret, json_t *error)
 {
     ret->status = STATUS_FAILED;
     ret->hard = true;
@@ -509,22 +482,33 @@ static void fail(struct end *ret, json_t *error)
 static void end_with(struct end *ret, enum seq seq, json_t *error)
 {
     if (seq == SEQ_FAILED)
-        fail(ret, error);
+        ref_fail(ret, error);
     else
         json_decref(error);
     ret->ended = seq != SEQ_OPEN;
+}
+
+/* A child of a concurrent shows its nodes, whatever became of it. */
+static bool is_child(const struct rv__node *node)
+{
+    return node->kind == NODE_WORKFLOW && node->body->bare &&
+           node->body->owner->kind == NODE_CONCURRENT;
 }
 
 static void workflow_end(struct reference *ref, const struct rv__node *node, struct at at,
                          struct end *ret)
 {
     json_t *map = json_object(), *last = NULL, *error = NULL;
-    enum seq seq = sequence(ref, &node->bodies[0], at, 0, map, &last, &error, NULL);
+    bool some = false;
+    enum seq seq = sequence_to(ref, &node->bodies[0], at, 0, map, &last, &error, NULL, &some);
     end_with(ret, seq, error);
-    if (seq == SEQ_ENDED)
-        ret->result = last;
-    else
-        json_decref(last);
+    if (is_child(node)) {
+        ret->some |= some;
+        ret->result = json_incref(map);
+    } else if (seq == SEQ_ENDED) {
+        ret->result = json_incref(last);
+    }
+    json_decref(last);
     json_decref(map);
 }
 
@@ -536,12 +520,12 @@ static void branch_end(struct reference *ref, const struct rv__node *node, struc
     if (known != VALUE) {
         ret->ended = known == FAILED;
         if (known == FAILED)
-            fail(ret, value);
+            ref_fail(ret, value);
         return;
     }
     int taken = is_true(value) ? 0 : 1;
     json_decref(value);
-    if (ref->rec != NULL && record_body(inst_of(ref, node, at), taken) == NULL) {
+    if (ref->rec != NULL && record_body(ref_inst(ref, node, at), taken) == NULL) {
         ret->ended = false; /* decided, and not gone there yet */
         return;
     }
@@ -552,11 +536,11 @@ static void branch_end(struct reference *ref, const struct rv__node *node, struc
     end_with(ret, seq, error);
     for (uint32_t i = 0; i < other->count; i++)
         if (rv__body_find(&node->bodies[taken], other->nodes[i]->alias) == NULL)
-            put(map, other->nodes[i]->alias, plain_entry(STATUS_SKIPPED));
+            ref_put(map, other->nodes[i]->alias, plain_entry(STATUS_SKIPPED));
     ret->result = json_pack("{s:s,s:o}", "taken", taken == 0 ? "then" : "else", "results", map);
 }
 
-static struct at deeper(struct at at, int64_t index, int64_t *room)
+struct at ref_deeper(struct at at, int64_t index, int64_t *room)
 {
     if (at.depth > 0)
         memcpy(room, at.vector, at.depth * sizeof *room);
@@ -572,7 +556,7 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
     enum rv__eval eval = by_while ? EVAL_WHILE : EVAL_UNTIL;
     json_t *rounds = json_array();
     bool never_ran = false;
-    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    const struct rec_inst *inst = ref->rec != NULL ? ref_inst(ref, node, at) : NULL;
     int64_t done = 0;
     ret->ended = false;
     for (;;) {
@@ -589,7 +573,7 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
             if (known == OPEN)
                 break;
             if (known == FAILED) {
-                fail(ret, value);
+                ref_fail(ret, value);
                 ret->ended = true;
                 never_ran = done == 0;
                 break;
@@ -602,7 +586,7 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
                 break;
             }
             if (done >= node->loop.max_iterations) { /* still unmet */
-                fail(ret, own_error("maxIterations", node, at));
+                ref_fail(ret, ref_own_error("maxIterations", node, at));
                 ret->ended = true;
                 break;
             }
@@ -611,8 +595,8 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
             break;
         json_t *map = json_object(), *error = NULL;
         bool some;
-        enum seq seq = sequence_to(ref, &node->bodies[0], deeper(at, done, room), done, map, NULL,
-                                   &error, NULL, &some);
+        enum seq seq = sequence_to(ref, &node->bodies[0], ref_deeper(at, done, room), done, map,
+                                   NULL, &error, NULL, &some);
         bool open = seq == SEQ_OPEN || (inst != NULL && record_body(inst, done)->ended < 0);
         ret->some |= some || !open;
         if (open && !some) {
@@ -633,7 +617,7 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
         }
         done++;
         if (seq == SEQ_FAILED) {
-            fail(ret, error);
+            ref_fail(ret, error);
             ret->ended = true;
             break;
         }
@@ -642,7 +626,7 @@ static void loop_end(struct reference *ref, const struct rv__node *node, struct 
     ret->result = json_pack("{s:o}", "iterations", rounds);
     if (never_ran) { /* the specification does not say what the result of nothing is */
         json_decref(ret->result);
-        ret->result = any();
+        ret->result = ref_any();
     }
 }
 
@@ -655,16 +639,16 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
     if (known != VALUE) {
         ret->ended = known == FAILED;
         if (known == FAILED)
-            fail(ret, items);
+            ref_fail(ret, items);
         return;
     }
     if (!json_is_array(items)) {
         json_decref(items);
-        fail(ret, own_error("notArray", node, at));
-        ret->result = any();
+        ref_fail(ret, ref_own_error("notArray", node, at));
+        ret->result = ref_any();
         return;
     }
-    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    const struct rec_inst *inst = ref->rec != NULL ? ref_inst(ref, node, at) : NULL;
     json_t *list = json_array(), *first_error = NULL;
     int64_t first_failed = INT64_MAX, failures = 0, open = 0, begun = 0;
     for (size_t i = 0; i < json_array_size(items); i++) {
@@ -677,8 +661,8 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
         begun++;
         json_t *map = json_object(), *error = NULL;
         bool some;
-        enum seq seq = sequence_to(ref, &node->bodies[0], deeper(at, (int64_t)i, room), (int64_t)i,
-                                   map, NULL, &error, NULL, &some);
+        enum seq seq = sequence_to(ref, &node->bodies[0], ref_deeper(at, (int64_t)i, room),
+                                   (int64_t)i, map, NULL, &error, NULL, &some);
         bool in_flight = seq == SEQ_OPEN || (b != NULL && b->ended < 0);
         open += in_flight;
         ret->some |= some || !in_flight;
@@ -694,7 +678,7 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
         if (b == NULL && failures > 1) { /* foreseen: who was first? */
             json_decref(error);
             json_decref(first_error);
-            first_error = any();
+            first_error = ref_any();
         } else if (b == NULL || b->ended < first_failed) {
             first_failed = b != NULL ? b->ended : 0;
             json_decref(first_error);
@@ -713,12 +697,12 @@ static void foreach_end(struct reference *ref, const struct rv__node *node, stru
     ret->ended = open == 0 && (failures > 0 || all);
     ret->result = json_pack("{s:o}", "iterations", list);
     if (failures > 0)
-        fail(ret, first_error);
+        ref_fail(ret, first_error);
     if (inst == NULL && failures > 0 && node->foreach.concurrency > 0) {
         json_decref(ret->result); /* which ones were begun by then? */
-        ret->result = any();
+        ret->result = ref_any();
         json_decref(ret->error);
-        ret->error = any();
+        ret->error = ref_any();
     }
     json_decref(items);
 }
@@ -753,7 +737,7 @@ static struct child child_end(struct reference *ref, const struct rv__node *node
         }
         if (!body->bare)
             cancelled.result = json_incref(map);
-        child.entry = entry_of(&cancelled);
+        child.entry = ref_entry(&cancelled);
         json_decref(map);
         return child;
     }
@@ -768,7 +752,7 @@ static struct child child_end(struct reference *ref, const struct rv__node *node
     struct end end = { .status = child.bad ? STATUS_FAILED : STATUS_COMPLETED,
                        .result = map,
                        .error = child.error };
-    child.entry = entry_of(&end);
+    child.entry = ref_entry(&end);
     child.good = !child.bad;
     return child;
 }
@@ -776,7 +760,7 @@ static struct child child_end(struct reference *ref, const struct rv__node *node
 static void concurrent_end(struct reference *ref, const struct rv__node *node, struct at at,
                            struct end *ret)
 {
-    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    const struct rec_inst *inst = ref->rec != NULL ? ref_inst(ref, node, at) : NULL;
     if (node->concurrent.detached) { /* the sequence goes on at once */
         ret->ended = inst == NULL || inst->ended >= 0;
         if (ret->ended) /* a cancel may come before it is let go */
@@ -787,7 +771,7 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
     int64_t good = 0, bad = 0, ended = 0, first_bad = INT64_MAX, children = node->body_count;
     for (uint32_t i = 0; i < node->body_count; i++) {
         struct child child = child_end(ref, node, i, at, inst);
-        put(map, node->bodies[i].alias, child.entry);
+        ref_put(map, node->bodies[i].alias, child.entry);
         ret->some |= child.some || child.ended;
         ended += child.ended;
         good += child.ended && child.good;
@@ -796,7 +780,7 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
             if (inst == NULL && bad > 1) {
                 json_decref(child.error);
                 json_decref(error);
-                error = any();
+                error = ref_any();
             } else if (inst == NULL || child.ended_at < first_bad) {
                 json_decref(error);
                 error = child.error;
@@ -822,15 +806,15 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
     }
     ret->result = map;
     if (failed)
-        fail(ret, error != NULL ? error : own_error("join", node, at));
+        ref_fail(ret, error != NULL ? error : ref_own_error("join", node, at));
     else
         json_decref(error);
     if (inst == NULL && hurry) {
         json_decref(ret->result);
-        ret->result = any();
+        ret->result = ref_any();
         if (failed && !(bad == 1 && join == RV__JOIN_ALL)) {
             json_decref(ret->error);
-            ret->error = any();
+            ret->error = ref_any();
         }
     }
 }
@@ -839,7 +823,7 @@ static void concurrent_end(struct reference *ref, const struct rv__node *node, s
 static struct end settled(struct reference *ref, const struct rv__node *node, struct at at,
                           struct end end)
 {
-    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    const struct rec_inst *inst = ref->rec != NULL ? ref_inst(ref, node, at) : NULL;
     if (inst != NULL && inst->ended < 0) {
         ref->overdue |= end.ended && inst == ref->asked;
         end.ended = false;
@@ -868,307 +852,11 @@ static void describe(const struct reference *ref, const struct rv__node *node, s
     json_object_set_new(end->state, "description", text);
 }
 
-/* ------------------------------------------------------------------------------- stages --- */
-
-/* The beginning of a text: what stands for a description that nobody gave. */
-static json_t *cut_text(const char *text)
-{
-    struct rv__str begin = rv__str_begin(rv__str(text), RV__SUMMARY_BYTES);
-    json_t *whole = json_stringn(begin.at, begin.len);
-    if (begin.len == strlen(text))
-        return whole;
-    json_t *cut = json_sprintf("%s…", json_string_value(whole));
-    json_decref(whole);
-    return cut;
-}
-
-/* What its agent says of it; else the beginning of its error or result. How the JSON of a result is spelled
- * nobody knows here, unless it is a text. */
-static json_t *description_of(const struct end *end, bool has, enum rv__status status,
-                              const json_t *error)
-{
-    json_t *said = has && end->state != NULL ? json_object_get(end->state, "description") : NULL;
-    if (said != NULL && !json_is_null(said))
-        return json_incref(said);
-    if (status == STATUS_FAILED) {
-        const char *message = json_string_value(json_object_get(error, "message"));
-        return message == NULL ? any() : cut_text(message);
-    }
-    if (status != STATUS_COMPLETED || end->result == NULL || json_is_null(end->result))
-        return json_null();
-    return json_is_string(end->result) ? cut_text(json_string_value(end->result)) : any();
-}
-
-/* Why an attempt failed: as its agent did, or because it took too long. */
-static json_t *attempt_error(const struct end *end, const struct rv__body *body, struct at at)
-{
-    if (end->ended && end->status == STATUS_FAILED && end->error != NULL)
-        return json_incref(end->error);
-    return placed(json_pack("{s:s,s:s}", "message", "$any", "code", "timeout"), NULL, body, at);
-}
-
-static json_t *state_shape(enum rv__status status, json_t *result, json_t *description,
-                           json_t *error, int64_t attempts, json_t *attachment)
-{
-    json_t *shape = json_object();
-    json_object_set_new(shape, "status", json_string(status_name(status)));
-    json_object_set_new(shape, "result", result);
-    json_object_set_new(shape, "description", description);
-    if (error != NULL)
-        json_object_set_new(shape, "error", error);
-    json_object_set_new(shape, "attempts", json_integer(attempts));
-    if (attachment != NULL)
-        json_object_set_new(shape, "attachmentId", attachment);
-    return shape;
-}
-
-static json_t *attachment_of(const struct rec_inst *inst, uint32_t state, int64_t generation)
-{
-    return json_string(record_attempt(inst, state, generation)->attachment);
-}
-
-/* What there is of a state, by the record. */
-static json_t *state_now(struct reference *ref, const struct rv__node *node, uint32_t i,
-                         const struct rec_state *state, struct at at, bool *some)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    const struct rv__body *body = &node->bodies[i];
-    bool runs = state->phase == REC_RUNNING;
-    int64_t generation = runs ? state->generation : state->outcome;
-    if (generation == 0)
-        return state_shape(STATUS_SKIPPED, json_null(), json_null(), NULL, 0, NULL);
-    struct at in = deeper(at, generation, room);
-    struct end end = node_end(ref, body->nodes[0], in);
-    *some |= !runs || (end.reached && end.ended);
-    enum rv__status status = runs ? STATUS_CANCELLED : state->outcome_status;
-    /* A step that has failed already, and whose handler is cut short, has said what it had to say. */
-    bool has = end.reached && (end.ended || end.status == STATUS_FAILED);
-    json_t *error = status == STATUS_FAILED ? attempt_error(&end, body, in) : NULL;
-    json_t *shape = state_shape(
-        status,
-        status == STATUS_COMPLETED && end.result != NULL ? json_incref(end.result) : json_null(),
-        description_of(&end, has, status, error), error, state->attempts,
-        attachment_of(inst_of(ref, node, at), i, generation));
-    end_done(&end);
-    return shape;
-}
-
-/* A state that is tried until it completes or has used up its attempts; where more than that decides,
- * nobody can tell beforehand. */
-static json_t *state_foreseen(struct reference *ref, const struct rv__node *node, uint32_t i,
-                              struct at at)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    const struct rv__body *body = &node->bodies[i];
-    const struct rv__state *state = &node->stage.states[i];
-    if (state->final || (state->timeout_ms > 0 && body->nodes[0]->kind != NODE_STEP)) {
-        ref->unsure = true;
-        return any();
-    }
-    for (int64_t attempt = 1;; attempt++) {
-        struct at in = deeper(at, attempt, room);
-        struct end end = node_end(ref, body->nodes[0], in);
-        bool failed = end.status == STATUS_FAILED, last = attempt > state->max_retry;
-        if (failed && !last && state->on_failure == RV__NO_STATE) {
-            end_done(&end);
-            continue;
-        }
-        ref->unsure |= failed && (!last || state->critical);
-        json_t *error = failed ? attempt_error(&end, body, in) : NULL;
-        json_t *shape = state_shape(
-            end.status,
-            end.status == STATUS_COMPLETED && end.result != NULL ? json_incref(end.result)
-                                                                 : json_null(),
-            description_of(&end, true, end.status, error), error, attempt, any());
-        end_done(&end);
-        return shape;
-    }
-}
-
-static void stage_end(struct reference *ref, const struct rv__node *node, struct at at,
-                      struct end *ret)
-{
-    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
-    json_t *map = json_object();
-    for (uint32_t i = 0; i < node->body_count; i++)
-        put(map, node->bodies[i].alias,
-            inst != NULL ? state_now(ref, node, i, &inst->stage.states[i], at, &ret->some)
-                         : state_foreseen(ref, node, i, at));
-    ret->result = map;
-    ret->ended = inst == NULL || stage_over(&inst->stage, node);
-    if (inst != NULL) {
-        ret->some |= inst->stage.ends > 0;
-        if (inst->status == STATUS_FAILED && inst->ended >= 0 && !inst->aborted) {
-            /* detached, when its run had ended: nobody could be asked */
-            fail(ret, parse_blob(inst->error, "{}"));
-            ret->ended = true;
-        }
-    }
-}
-
-json_t *reference_attempt(struct reference *ref, const struct rv__body *body, const int64_t *vector,
-                          size_t depth)
-{
-    struct end end = node_end(ref, body->nodes[0], (struct at){ vector, depth });
-    json_t *result = end.result != NULL ? json_incref(end.result) : json_null();
-    end_done(&end);
-    return result;
-}
-
-/* -------------------------------------------------------------------------------- chats --- */
-
-/* The turns one after the other, as the oracle says they will go; what its tools say changes nothing. */
-static void foresee_chat(struct reference *ref, const struct rv__node *node, struct at at,
-                         struct end *ret)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    const struct rv__step_config *config = &node->chat.config;
-    const struct rv__node *turn = node->bodies[0].nodes[0];
-    struct rec_chat chat;
-    const char *code = NULL;
-    if (config->timeout_ms > 0 || turn->step.config.timeout_ms > 0)
-        ref->unsure = true; /* who knows how long it takes */
-    chat_begins(&chat);
-    while (chat_outcome(&chat, node, &code) == STATUS_RUNNING && !ref->unsure) {
-        struct at in = deeper(at, rv__chat_number(chat.attempt, chat.turn + 1, -1), room);
-        struct spot spot = spot_of(ref, turn, in);
-        struct rv__fact fact = { .generation = in.vector[in.depth - 1], .attempt = chat.attempt };
-        struct outcome o = { .behavior = BEHAVIOR_LATER };
-        struct rv__buf text;
-        int attempt = 0;
-        (void)chat_starts(&chat, node, &fact);
-        while (o.behavior == BEHAVIOR_LATER)
-            oracle_attempt(ref->oracle, spot, turn, ++attempt, &o);
-        rv__buf_init(&text, SIZE_MAX);
-        if (o.fate == FATE_DONE) {
-            oracle_result(ref->oracle, spot, attempt, false, &text);
-            fact.result = sim_blob(rv__buf_view(&text));
-            rv__buf_reset(&text);
-            oracle_answer(ref->oracle, spot, turn, attempt, &text);
-            fact.state = sim_blob(rv__buf_view(&text));
-            chat_answered(&chat, node, &fact);
-        } else {
-            oracle_error(ref->oracle, spot, attempt, false, &text);
-            bool may = o.behavior == BEHAVIOR_RETRY ||
-                       (o.behavior == BEHAVIOR_PLAIN &&
-                        lists_say_retry(config, rv__buf_view(&text), true));
-            fact.status = STATUS_FAILED;
-            chat.gave_up = !may || chat.attempt >= effective_max(config, &o);
-            if (chat.gave_up)
-                ret->error = placed(parse(rv__buf_view(&text)), turn, NULL, in);
-        }
-        rv__buf_done(&text);
-        chat_ends(&chat, &fact);
-        rv__fact_done(&fact);
-        if (chat.broken && !chat.gave_up) {
-            chat_anew(&chat);
-            chat.waits = false;
-        }
-        bool calls = chat_bound(&chat, node) == NULL && !chat.broken;
-        for (int i = 0; i < chat.calls && calls; i++) {
-            if (chat.tools[i] == 0)
-                continue;
-            chat.begun[i] = true; /* it may leave us unsure */
-            struct at called = deeper(at, rv__chat_number(chat.attempt, chat.turn, i), room);
-            struct end end = node_end(ref, node->bodies[chat.tools[i]].nodes[0], called);
-            end_done(&end);
-        }
-    }
-    ret->result = parse_blob(chat.result, "null");
-    ret->state = chat_state(&chat);
-    if (chat_outcome(&chat, node, &code) == STATUS_FAILED) {
-        json_t *error = code != NULL ? own_error(code, node, at) : ret->error;
-        ret->error = NULL;
-        fail(ret, error);
-        ret->hard = !config->continue_on_error;
-    }
-    chat_done(&chat);
-}
-
-static void chat_end(struct reference *ref, const struct rv__node *node, struct at at,
-                     struct end *ret)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    if (ref->rec == NULL) {
-        foresee_chat(ref, node, at, ret);
-        return;
-    }
-    const struct rec_inst *inst = inst_of(ref, node, at);
-    const struct rec_chat *chat = &inst->chat;
-    const char *code = NULL;
-    enum rv__status status = chat_outcome(chat, node, &code);
-    bool timed_out = inst->ended >= 0 && inst->status == STATUS_FAILED && !inst->aborted &&
-                     rv__blob_str(inst->error).len > 0 &&
-                     memmem(inst->error->text, inst->error->len, "\"code\":\"timeout\"", 16) !=
-                         NULL &&
-                     memmem(inst->error->text, inst->error->len, "\"message\":\"chat '", 17) !=
-                         NULL;
-    ret->result = parse_blob(chat->result, "null");
-    ret->state = chat_state(chat);
-    ret->ended = status != STATUS_RUNNING || timed_out;
-    if (!ret->ended)
-        return;
-    if (timed_out) {
-        fail(ret, own_error("timeout", node, at));
-    } else if (status == STATUS_FAILED && code != NULL) {
-        fail(ret, own_error(code, node, at));
-    } else if (status == STATUS_FAILED) {
-        struct at in = deeper(at, rv__chat_number(chat->attempt, chat->turn, -1), room);
-        struct end turn = node_end(ref, node->bodies[0].nodes[0], in);
-        fail(ret, turn.error != NULL ? json_incref(turn.error) : any());
-        end_done(&turn);
-    }
-    if (ret->status == STATUS_FAILED)
-        ret->hard = !node->chat.config.continue_on_error;
-}
-
-json_t *reference_inputs(struct reference *ref, const struct rv__body *body, const int64_t *vector,
-                         size_t depth)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    const struct rv__node *node = body->owner;
-    const struct rv__state *state = &node->stage.states[body->index];
-    struct at around = { vector, depth - 1 };
-    const struct rec_inst *inst = inst_of(ref, node, around);
-    const struct rec_body *attempt = record_attempt(inst, body->index, vector[depth - 1]);
-    json_t *map = json_object();
-    for (uint32_t d = 0; d < state->depends_count; d++) {
-        const struct rv__dependency *on = &state->depends[d];
-        const struct rv__node *of = on->stage != NULL ? on->stage : node;
-        const struct rv__body *from = &of->bodies[on->state];
-        json_t *value = json_null();
-        if (state->access == ACCESS_LOGS || state->access == ACCESS_NONE)
-            continue; /* it only orders */
-        if (attempt->outcomes[d] != 0) {
-            struct at in = deeper(around, attempt->outcomes[d], room);
-            struct end end = node_end(ref, from->nodes[0], in);
-            const struct rec_body *was = record_attempt(inst_of(ref, of, around), on->state,
-                                                        attempt->outcomes[d]);
-            if (was->status == STATUS_FAILED) {
-                json_t *error = attempt_error(&end, from, in);
-                json_decref(value);
-                value = json_pack("{s:{s:O,s:s}}", "error", "message",
-                                  json_object_get(error, "message"), "attachmentId",
-                                  was->attachment);
-                json_decref(error);
-            } else if (end.status == STATUS_COMPLETED) {
-                json_decref(value);
-                value = on->description      ? description_of(&end, true, STATUS_COMPLETED, NULL)
-                        : end.result != NULL ? json_incref(end.result)
-                                             : json_null();
-            }
-            end_done(&end);
-        }
-        put(map, on->param, value);
-    }
-    return map;
-}
-
 /* What a node is evaluated for before it begins has failed. */
 static struct end failed_before(struct reference *ref, const struct rv__node *node, struct at at,
                                 struct end ret, json_t *error)
 {
-    fail(&ret, error);
+    ref_fail(&ret, error);
     if (node->kind == NODE_STEP) {
         ret.ended = handler_over(ref, node->on_error, at);
         ret.hard = !node->step.config.continue_on_error;
@@ -1182,7 +870,7 @@ static struct end failed_before(struct reference *ref, const struct rv__node *no
 static struct end own_end(struct reference *ref, const struct rv__node *node, struct at at)
 {
     struct end ret = { .reached = true, .ended = true, .status = STATUS_COMPLETED };
-    if (ref->rec != NULL && inst_of(ref, node, at)->left_out) {
+    if (ref->rec != NULL && ref_inst(ref, node, at)->left_out) {
         ret.status = STATUS_SKIPPED;
         return ret;
     }
@@ -1213,7 +901,7 @@ static struct end own_end(struct reference *ref, const struct rv__node *node, st
             return ret;
         }
     }
-    if (ref->rec != NULL && node->kind != NODE_STEP && inst_of(ref, node, at)->started < 0) {
+    if (ref->rec != NULL && node->kind != NODE_STEP && ref_inst(ref, node, at)->started < 0) {
         ret.ended = false; /* it was about to begin */
         return ret;
     }
@@ -1229,22 +917,22 @@ static struct end own_end(struct reference *ref, const struct rv__node *node, st
     case NODE_LOOP: loop_end(ref, node, at, &ret); break;
     case NODE_FOREACH: foreach_end(ref, node, at, &ret); break;
     case NODE_CONCURRENT: concurrent_end(ref, node, at, &ret); break;
-    case NODE_STAGE: stage_end(ref, node, at, &ret); break;
-    case NODE_CHAT: chat_end(ref, node, at, &ret); break;
+    case NODE_STAGE: ref_stage_end(ref, node, at, &ret); break;
+    case NODE_CHAT: ref_chat_end(ref, node, at, &ret); break;
     case NODE_SEQUENCE: workflow_end(ref, node, at, &ret); break;
     case NODE_KINDS: abort();
     }
     return settled(ref, node, at, ret);
 }
 
-static struct end node_end(struct reference *ref, const struct rv__node *node, struct at at)
+struct end ref_node_end(struct reference *ref, const struct rv__node *node, struct at at)
 {
-    const struct rec_inst *inst = ref->rec != NULL ? inst_of(ref, node, at) : NULL;
+    const struct rec_inst *inst = ref->rec != NULL ? ref_inst(ref, node, at) : NULL;
     if (ref->rec != NULL && inst == NULL)
         return (struct end){ 0 };
     struct end ret = own_end(ref, node, at);
     bool aborted = inst != NULL && inst->aborted;
-    if (node->kind == NODE_WORKFLOW && (aborted || !ret.ended)) {
+    if (node->kind == NODE_WORKFLOW && (aborted || !ret.ended) && !is_child(node)) {
         json_decref(ret.result); /* of what has not completed there is none */
         ret.result = NULL;
     }
@@ -1253,8 +941,8 @@ static struct end node_end(struct reference *ref, const struct rv__node *node, s
             json_decref(ret.state);
             ret.state = NULL;
         }
-        json_t *why = parse_blob(inst->error, "{}");
-        fail(&ret, ref->rec->aborted_at_state ? why : placed(why, node, NULL, at));
+        json_t *why = ref_parse_blob(inst->error, "{}");
+        ref_fail(&ret, ref->rec->aborted_at_state ? why : ref_placed(why, node, NULL, at));
         ret.ended = true;
         return ret;
     }
@@ -1266,9 +954,9 @@ bool reference_overdue(struct reference *ref, const struct rec_inst *inst)
 {
     ref->overdue = false;
     ref->asked = inst;
-    struct end end = node_end(ref, ref->plan->plan->nodes[inst->node],
-                              (struct at){ inst->vector, inst->depth });
-    end_done(&end);
+    struct end end = ref_node_end(ref, ref->plan->plan->nodes[inst->node],
+                                  (struct at){ inst->vector, inst->depth });
+    ref_end_done(&end);
     return ref->overdue;
 }
 
@@ -1290,150 +978,4 @@ void reference_run(struct reference *ref, struct ref_outcome *ret)
         ret->failed_step = failed->alias.at;
         ret->failed_len = failed->alias.len;
     }
-}
-
-/* ----------------------------------------------------------------------------- what is seen --- */
-
-static void see(struct reference *ref, const struct rv__node *node, struct at at, json_t *map)
-{
-    if (has(map, node->alias))
-        return; /* what is nearer hides it */
-    struct end end = node_end(ref, node, at);
-    if (end.reached && end.ended)
-        put(map, node->alias, entry_of(&end));
-    else if (end.reached && ref->rec != NULL && ref->rec->cut >= 0 && node->body->owner == NULL)
-        put(map, node->alias,
-            cut_short(node, &end)); /* it was in flight when the run was cancelled */
-    end_done(&end);
-}
-
-/* The nodes of a body before the one at `before`, nearest first. */
-static void see_body(struct reference *ref, const struct rv__body *body, uint32_t before,
-                     struct at at, json_t *map)
-{
-    for (uint32_t i = before; i > 0; i--)
-        see(ref, body->nodes[i - 1], at, map);
-}
-
-static bool iterates(const struct rv__node *node)
-{
-    return numbers(node);
-}
-
-/* How many nodes around it something sees: those before it, and a handler what it is about. */
-static uint32_t seen_before(const struct rv__node *node)
-{
-    if (node->handler_of != NULL)
-        return node->handler_of->index;
-    return node->is_handler ? node->handler_in->count : node->index;
-}
-
-/* A state that does not let its agent see everything hides all that is around it. So does a chat, from its tools: one
- * that is no state's agent unless it says `all`, one that is if it says less. */
-static bool is_fenced(const struct rv__body *body)
-{
-    const struct rv__node *owner = body->owner;
-    if (owner == NULL)
-        return false;
-    if (owner->kind == NODE_STAGE)
-        return owner->stage.states[body->index].access != ACCESS_ALL;
-    if (owner->kind != NODE_CHAT || body == &owner->bodies[0])
-        return false;
-    bool agent = owner->body != NULL && owner->body->owner != NULL &&
-                 owner->body->owner->kind == NODE_STAGE;
-    return owner->chat.says_access ? owner->chat.access != ACCESS_ALL : !agent;
-}
-
-/* All that a sequence sees when it begins: the previous round of a loop, and what is around. */
-static void see_around(struct reference *ref, const struct rv__body *body, struct at at,
-                       json_t *map)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    while (body->owner != NULL && !is_fenced(body)) {
-        const struct rv__node *owner = body->owner;
-        struct at outer = { at.vector, iterates(owner) ? at.depth - 1 : at.depth };
-        if (owner->kind == NODE_LOOP && at.vector[at.depth - 1] > 0)
-            see_body(ref, body, body->count, deeper(outer, at.vector[at.depth - 1] - 1, room), map);
-        body = rv__node_around(owner);
-        see_body(ref, body, seen_before(owner), outer, map);
-        at = outer;
-    }
-}
-
-/* A function that makes the description of a node sees what a node after it would. */
-static bool describes_after(const struct rv__node *node, int eval)
-{
-    return eval == EVAL_DESCRIPTION && node->description.kind == EXPR_FUNCTION;
-}
-
-json_t *reference_steps(struct reference *ref, const struct rv__node *node,
-                        const struct rv__body *body, int eval, const int64_t *vector, size_t depth)
-{
-    int64_t room[RV__PLAN_MAX_DEPTH + 1];
-    json_t *map = json_object();
-    struct at at = { vector, depth };
-    if (body != NULL) { /* it makes its input, or its handler runs: it is in the body itself */
-        if (node != NULL)
-            see_body(ref, body, body->count, at, map);
-        see_around(ref, body, at, map);
-        return map;
-    }
-    if (node->handler_of != NULL)
-        node = node->handler_of;
-    if (eval == EVAL_WHILE || eval == EVAL_UNTIL) { /* tested on what the last round left */
-        const struct rec_inst *inst = inst_of(ref, node, at);
-        if (inst != NULL && inst->bodies_ended > 0)
-            see_body(ref, &node->bodies[0], node->bodies[0].count,
-                     deeper(at, (int64_t)inst->bodies_ended - 1, room), map);
-    }
-    see_body(ref, node->body, node->index + describes_after(node, eval), at, map);
-    see_around(ref, node->body, at, map);
-    return map;
-}
-
-static json_t *last_of(struct reference *ref, const struct rv__node *node, struct at at)
-{
-    struct end end = node_end(ref, node, at);
-    json_t *last = json_object();
-    json_object_set_new(last, "result", end.result != NULL ? end.result : json_null());
-    json_object_set_new(last, "state", end.state != NULL ? end.state : json_object());
-    json_object_set_new(last, "alias", json_stringn(node->alias.at, node->alias.len));
-    json_object_set_new(last, "stepName", json_stringn(node->alias.at, node->alias.len));
-    json_decref(end.error);
-    return last;
-}
-
-/* How many nodes of a body have begun. */
-static uint32_t reached(const struct reference *ref, const struct rv__body *body, struct at at)
-{
-    uint32_t count = 0;
-    while (count < body->count && inst_of(ref, body->nodes[count], at) != NULL)
-        count++;
-    return count;
-}
-
-json_t *reference_last(struct reference *ref, const struct rv__node *node,
-                       const struct rv__body *body, int eval, const int64_t *vector, size_t depth)
-{
-    struct at at = { vector, depth };
-    uint32_t before = 0;
-    if (body == NULL) {
-        if (node->handler_of != NULL)
-            node = node->handler_of;
-        body = node->body;
-        before = node->index + describes_after(node, eval);
-    } else if (node != NULL) { /* the workflow's handler: what failed is the last one */
-        before = reached(ref, body, at);
-    }
-    /* The first node inside a supervisor sees the one before that supervisor. */
-    while (before == 0 && body->owner != NULL && !is_fenced(body)) {
-        const struct rv__node *owner = body->owner;
-        at.depth -= iterates(owner);
-        body = rv__node_around(owner);
-        before = owner->is_handler && owner->handler_of == NULL ? reached(ref, body, at)
-                                                                : seen_before(owner);
-    }
-    if (before == 0)
-        return json_pack("{s:{},s:n,s:n}", "state", "alias", "stepName");
-    return last_of(ref, body->nodes[before - 1], at);
 }

@@ -56,7 +56,8 @@ static struct rv__str workflow_of(const struct rv__node *node)
 }
 
 /* The functions of one workflow of the plan, by name. All of them do the same. */
-static void add_functions(const struct sim_plan *plan, rv_workflow *w, struct rv__str name)
+static void add_functions(const struct shell *s, const struct sim_plan *plan, rv_workflow *w,
+                          struct rv__str name)
 {
     for (uint32_t i = 0; i < plan->plan->node_count; i++) {
         const struct rv__node *node = plan->plan->nodes[i];
@@ -67,7 +68,7 @@ static void add_functions(const struct sim_plan *plan, rv_workflow *w, struct rv
             if (eval < 0 && node->kind != NODE_STEP)
                 continue;
             struct rv__str fn = rv__plan_ref_fn_name(node, eval, NULL);
-            if (fn.len == 0)
+            if (fn.len == 0 || !crowd_has(s, fn))
                 continue;
             named = rv__arena_zalloc(&w->arena, 1, sizeof *named);
             if (named == NULL)
@@ -91,7 +92,7 @@ static void register_plan(struct shell *s, int which)
         rv__arena_init(&w.arena, SIZE_MAX);
         if (rv__plan_compile(w.draft, NULL, NULL, &own, &err) < 0)
             abort();
-        add_functions(plan, &w, own->body.wrap->name);
+        add_functions(s, plan, &w, own->body.wrap->name);
         if (rv_register(s->engine, &w, &err) < 0)
             judge_fail(&s->world, NULL, "register", "a plan is refused: %s", err.message);
         rv__plan_free(own);
@@ -413,6 +414,8 @@ static void answer_run(struct shell *s, struct run *run, const char *handle, con
     rv_error err = { .message = "" };
     crowd_pick(s);
     int64_t crashes = s->engine->kit->crashes, from_ms = shell_ms(s);
+    if (s->crowd != NULL && !crowd_owns(s, run))
+        run->untimely = true; /* it goes to another member, and a time-out may come first */
     int rc = rv_complete(s->engine, run->id, handle, result, error, &err);
     tell(s, "%s gets the answer to %s: %d", run->id, handle, rc);
     bool moved = s->crowd != NULL && shell_ms(s) != from_ms; /* its time may be over */

@@ -42,6 +42,7 @@ enum { CREW_MOST = 3 };
 
 struct crowd; /* members.c */
 
+enum { LIMITS_SEEN = 8 };
 struct shell {
     struct world world; /* plans, oracle, faults, runs, the verdict */
     rv_engine *engine;  /* of several members: the one that is at work */
@@ -70,6 +71,7 @@ struct shell {
     size_t snapshot_from, value_inline;     /* bytes, as in the engine's rv__commits */
     int turn_facts;
     int burst;
+    int64_t idle_limit_ms[LIMITS_SEEN]; /* since when one waits for a limit that nobody has; or 0 */
     size_t piece, budget; /* bytes: of one transaction; of cells that are loaded unasked */
     struct answer *answers;
     uint64_t lines;       /* of logs, said */
@@ -122,6 +124,9 @@ void crowd_new(struct shell *shell, uint64_t seed);
 void crowd_free(struct shell *shell);
 int64_t crowd_ms(const struct shell *shell);
 void crowd_open(struct shell *shell); /* all of them join */
+void crowd_place(
+    struct shell *shell); /* it has registered: some of its functions it does not offer */
+bool crowd_has(const struct shell *shell, struct rv__str function); /* the program at work */
 void crowd_pick(struct shell *shell); /* somebody whom the next call is made to */
 /* Time passes, as rv__kit_drive() lets it pass, but by shell_ms(). */
 void crowd_drive(struct shell *shell, const bool *done, int64_t until_ms);

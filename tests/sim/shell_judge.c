@@ -68,8 +68,13 @@ static void check_limits(struct shell *s, struct run *run, bool still)
         if (l->taken < used || (still && l->taken != used))
             judge_fail(&s->world, run, "limit", "%lld places of %s are taken, and %lld are used",
                        (long long)l->taken, l->name, (long long)used);
-        if (l->first != NULL && still && l->taken == 0 && l->per_minute == 0 &&
-            l->amount_per_minute == 0 && rv__place_free(e, LANE_HTTP))
+        /* Who got a burst of places meanwhile waits for the next turn of the loop: no time passes. */
+        bool idle = s->crowd == NULL && l->first != NULL && still && l->taken == 0 &&
+                    l->per_minute == 0 && l->amount_per_minute == 0 && rv__place_free(e, LANE_HTTP);
+        int64_t *since_ms = &s->idle_limit_ms[i % LIMITS_SEEN];
+        if (!idle || *since_ms == 0)
+            *since_ms = idle ? shell_ms(s) : 0;
+        else if (shell_ms(s) > *since_ms)
             judge_fail(&s->world, run, "progress", "nobody has %s, and somebody waits for it",
                        l->name);
     }
@@ -197,15 +202,47 @@ void shell_begins(struct shell *s, struct run *run, rv_ctx *ctx)
 
 /* ----------------------------------------------------------------------- before a commit --- */
 
+/* What the engine does for a run, by actor. */
 struct owing {
-    const struct rv__owed *owed;
-    bool found;
+    struct owing_one {
+        const struct rv__owed *owed;
+        bool found; /* on disk, too */
+    } * all;
+    size_t count;
 };
+
+static int by_actor(const void *a, const void *b)
+{
+    uint64_t one = ((const struct owing_one *)a)->owed->actor;
+    uint64_t other = ((const struct owing_one *)b)->owed->actor;
+    return (one > other) - (one < other);
+}
+
+static struct owing owing_of(const struct rv__run *run)
+{
+    struct owing o = { .count = 0 };
+    for (const struct rv__owed *w = run->owed; w != NULL; w = w->run_next)
+        o.count++;
+    o.all = sim_alloc((o.count + 1) * sizeof *o.all);
+    o.count = 0;
+    for (const struct rv__owed *w = run->owed; w != NULL; w = w->run_next)
+        o.all[o.count++] = (struct owing_one){ .owed = w };
+    qsort(o.all, o.count, sizeof *o.all, by_actor);
+    return o;
+}
+
+static struct owing_one *owing_find(const struct owing *o, uint64_t actor)
+{
+    struct rv__owed wanted = { .actor = actor };
+    return bsearch(&(struct owing_one){ .owed = &wanted }, o->all, o->count, sizeof *o->all,
+                   by_actor);
+}
 
 static void see_owed(void *arg, const struct rv__effect *effect)
 {
-    struct owing *o = arg;
-    o->found |= effect->actor == o->owed->actor && effect->token == o->owed->token;
+    struct owing_one *one = owing_find(arg, effect->actor);
+    if (one != NULL)
+        one->found |= effect->token == one->owed->token;
 }
 
 /* ------------------------------------------------------------------------------ in time --- */
@@ -281,13 +318,13 @@ void shell_before(struct shell *s)
             !crowd_owns(s, run) || (s->crowd != NULL && run->rec.insts > LARGE))
             continue;
         shell_watch(s, run);
-        for (const struct rv__owed *w = r->owed; w != NULL && !s->world.failed; w = w->run_next) {
-            struct owing o = { .owed = w };
-            rv__cell_outstanding(run->shadow, see_owed, &o);
-            if (!o.found)
+        struct owing o = owing_of(r);
+        rv__cell_outstanding(run->shadow, see_owed, &o);
+        for (size_t i = 0; i < o.count && !s->world.failed; i++)
+            if (!o.all[i].found)
                 judge_fail(&s->world, run, "durable", "%s is acted on, and it is not on disk",
-                           work_name(run, w->actor, name, sizeof name));
-        }
+                           work_name(run, o.all[i].owed->actor, name, sizeof name));
+        free(o.all);
     }
 }
 
@@ -296,8 +333,8 @@ void shell_before(struct shell *s)
 struct outstanding {
     struct shell *shell;
     struct run *run;
-    const struct rv__run *in_memory; /* NULL: what is owed is only looked at */
-    bool held;                       /* its cell is in memory */
+    const struct owing *in_memory; /* NULL: what is owed is only looked at */
+    bool held;                     /* its cell is in memory */
     size_t count;
     bool work;
     int64_t due_ms;
@@ -334,9 +371,8 @@ static void see_effect(void *arg, const struct rv__effect *effect)
         o->due_ms = effect->due_ms;
     if (o->in_memory == NULL || o->wrong != NULL)
         return;
-    const struct rv__owed *owed = o->in_memory->owed;
-    while (owed != NULL && owed->actor != effect->actor)
-        owed = owed->run_next;
+    const struct owing_one *one = owing_find(o->in_memory, effect->actor);
+    const struct rv__owed *owed = one != NULL ? one->owed : NULL;
     o->actor = effect->actor;
     if (owed == NULL || owed->token != effect->token)
         o->wrong = "it is owed, and the engine does not do it";
@@ -350,20 +386,19 @@ static void see_effect(void *arg, const struct rv__effect *effect)
 
 static void check_memory(struct shell *s, struct run *run, const struct rv__run *r)
 {
-    struct outstanding o = { .shell = s, .run = run, .in_memory = r };
-    size_t owed = 0;
     char name[200];
     if (r->phase != RV__IDLE || r->owes_again)
         return; /* it is on its way: the next turns go on with it */
+    struct owing owing = owing_of(r);
+    struct outstanding o = { .shell = s, .run = run, .in_memory = &owing };
     rv__cell_outstanding(r->cell, see_effect, &o);
-    for (const struct rv__owed *w = r->owed; w != NULL; w = w->run_next)
-        owed++;
     if (o.wrong != NULL)
         judge_fail(&s->world, run, "performed", "%s: %s",
                    work_name(run, o.actor, name, sizeof name), o.wrong);
-    else if (owed != o.count)
+    else if (owing.count != o.count)
         judge_fail(&s->world, run, "owed", "%zu things are owed, the engine does %zu", o.count,
-                   owed);
+                   owing.count);
+    free(owing.all);
     if (r->calls != NULL)
         judge_fail(&s->world, run, "calls", "a call is not answered, though nothing is left to do");
     if (run->rec.insts > SMALL || s->world.failed)

@@ -105,11 +105,13 @@ struct gen_body {
     bool bare;
     bool wrap, wrap_input, wrap_handler; /* it is a workflow's */
     bool wrap_function;                  /* a function makes its input */
+    bool wrap_when, wrap_describes;      /* of a child of a concurrent: it has a node of its own */
     char wrap_name[24];
     struct gen_node *first;
     struct gen_body *on_error, *finally; /* of a workflow's: lists of nodes; NULL: none */
     bool finally_step;                   /* it is a step, and no list */
     struct gen_state state;              /* of a stage's */
+    struct rv__budget budget;            /* of a workflow's */
 };
 
 struct gen {
@@ -250,6 +252,7 @@ struct rec_chat {                /* a conversation, so far */
     uint32_t tools[128];         /* the body of each; 0: there is no such tool */
     bool begun[128];
     int64_t in, out; /* tokens */
+    int64_t cost;
     json_t *model, *finish;
     struct rv__blob *result; /* of the last answer */
 };
@@ -270,6 +273,7 @@ struct rec_inst {           /* a node, in given iterations */
     bool waits; /* in the list of those that wait for a signal or a handle: */
     struct rec_inst *wait_prev, *wait_next;
     int attempt, next_attempt;
+    bool noted; /* a step: an attempt left a note, and none has failed since */
     int64_t due_ms;
     struct rv__blob *result, *state, *error, *name;
     /* evaluations: the last of each kind; how many there were */
@@ -340,6 +344,11 @@ struct record {
         uint32_t which; /* of a stage: the state + 1 */
     } suspended[256];
     size_t suspended_count;
+    struct rec_answer { /* of a model */
+        const struct rec_inst *turn;
+        struct rv__budget used;
+    } * answers;
+    size_t answer_count, answer_cap;
     struct rec_inst *first_wait, *last_wait; /* longest first; some were cancelled meanwhile */
 };
 void record_init(struct record *rec, const struct rv__plan *plan, int max_crashes);
@@ -375,15 +384,20 @@ uint32_t stage_next(const struct rec_stage *stage, const struct rv__node *node);
 
 /* chats.c: the same of chats. */
 void chat_begins(struct rec_chat *chat);
+/* `around`: a budget around it is used up. */
 const char *chat_starts(struct rec_chat *chat, const struct rv__node *node,
-                        const struct rv__fact *fact);
-void chat_answered(struct rec_chat *chat, const struct rv__node *node, const struct rv__fact *fact);
+                        const struct rv__fact *fact, bool around);
+struct rv__budget chat_answered(struct rec_chat *chat, const struct rv__node *node,
+                                const struct rv__fact *fact); /* what the answer used */
 void chat_ends(struct rec_chat *chat, const struct rv__fact *fact);
 void chat_anew(struct rec_chat *chat);
 void chat_done(struct rec_chat *chat);
-const char *chat_bound(const struct rec_chat *chat, const struct rv__node *node);
-enum rv__status chat_outcome(const struct rec_chat *chat, const struct rv__node *node,
+const char *chat_bound(const struct rec_chat *chat, const struct rv__node *node, bool around);
+enum rv__status chat_outcome(const struct rec_chat *chat, const struct rv__node *node, bool around,
                              const char **code);
+/* Has a workflow around the chat a budget? And is one of them used up, by all that was answered in it? */
+bool chat_may_be_bounded(const struct rv__node *chat);
+bool chat_is_bounded(const struct record *rec, const struct rv__node *chat, const int64_t *vector);
 json_t *chat_state(const struct rec_chat *chat);
 
 /* Has it a number in the vector, of an attempt or of a turn? */
@@ -570,8 +584,12 @@ struct run {
     uint64_t seq;                /* with an engine: of the last journal row that was read */
     int64_t
         orphan_ms; /* with members: since when nobody has it, though it is active; 0: somebody has */
-    int64_t gift_ms; /* the same: since when it is somebody's who has not found it yet */
-    struct wrote {   /* the same: who wrote the facts before `t` that are not older ones' */
+    int64_t
+        lacks_ms; /* the same: since when it is given up, and somebody could go on; 0: nobody could */
+    uint64_t lacks_seq; /* the same: the last row of the journal then */
+    int64_t due_ms;     /* the same: since when it is time to wake it; 0: it is not */
+    int64_t gift_ms;    /* the same: since when it is somebody's who has not found it yet */
+    struct wrote {      /* the same: who wrote the facts before `t` that are not older ones' */
         int64_t t, by;
     } * wrote;
     size_t wrote_count, wrote_cap;
@@ -650,6 +668,18 @@ const char *work_name(const struct run *run, uint64_t actor, char *room, size_t 
 void judge_fail(struct world *world, const struct run *run, const char *check, const char *fmt, ...)
     RV_PRINTF(4, 5);
 
+/* judge.c: what the files of the judge share. */
+struct rv__str judge_next_fact(struct rv__str text, size_t *at); /* *at: where it begins; moved */
+/* Are two texts the same, if `none` stands for NULL? */
+bool same_blob(const struct rv__blob *a, const struct rv__blob *b, const char *none);
+/* Fail the world, and print two texts from where they differ. */
+void judge_difference(struct world *world, struct run *run, const char *check, const char *what,
+                      struct rv__str a, struct rv__str b);
+json_t *judge_parse(struct world *world, struct run *run, const struct rv__buf *text);
+/* Fail the world if `actual` does not agree with `expected`, which it takes over. */
+void judge_compare(struct world *world, struct run *run, const char *check, const char *what,
+                   json_t *expected, const struct rv__buf *actual);
+
 /* What must come of a message: the kinds of fact of which exactly one follows; none: nothing. */
 struct expectation {
     enum rv__fact_kind kinds[3];
@@ -662,7 +692,7 @@ struct expectation {
     const struct rv__blob *result, *state, *error;
     bool check_result;
 };
-/* Does a step of its plan wait for a signal of this name? */
+/* judge_message.c: does a step of its plan wait for a signal of this name? */
 bool judge_wants_signal(const struct run *run, struct rv__str name);
 void judge_before(struct world *world, struct run *run, const struct rv__msg *msg,
                   struct expectation *ret);
@@ -676,6 +706,7 @@ void judge_facts(struct world *world, struct run *run);
 void judge_effects(struct world *world, struct run *run);
 void judge_places(struct world *world);
 void judge_turn(struct world *world, struct run *run);
+/* judge_view.c */
 void judge_start(struct world *world, struct run *run, const struct rv__effect *effect,
                  const struct rv__view *view);
 void judge_rebuild(struct world *world, struct run *run); /* record and shadow, from the disk */
@@ -686,13 +717,6 @@ void judge_quiet(struct world *world, struct run *run);
 void judge_owe(struct run *run, const struct rv__effect *effect); /* add, replace or remove */
 void judge_forget(struct run *run);                               /* what is owed */
 const struct rv__effect *judge_owed(const struct run *run, uint64_t actor);
-struct rv__row_source;
-struct store_rows { /* finished iterations, from the store */
-    struct rv__row_source source;
-    struct world *world;
-    struct run *run;
-};
-void store_rows_init(struct store_rows *rows, struct world *world, struct run *run);
 
 /* values.c: the text of what may be a reference, held once more; of all that a fact refers to, which then
  * has it as if it had never left; what the disk has (NULL: nothing). */
@@ -703,6 +727,13 @@ void values_of_fact(struct world *world, const struct run *run, struct rv__str t
 int journal_rows(struct world *world, const struct run *run, uint64_t after,
                  rv__store_visit_row *visit, void *arg);
 struct rv__blob *value_on_disk(struct world *world, const struct run *run, uint64_t number);
+/* Finished iterations and values, as the store has them. */
+struct store_rows {
+    struct rv__row_source source;
+    struct world *world;
+    struct run *run;
+};
+void store_rows_init(struct store_rows *rows, struct world *world, struct run *run);
 
 /* What was executed, over all deaths of the process. */
 struct exec {

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/error.h"
 #include "base/json.h"
 
 struct found {
@@ -156,4 +157,52 @@ int journal_rows(struct world *world, const struct run *run, uint64_t after,
     rv__buf_done(&g.text);
     free(g.rows);
     return rc;
+}
+
+/* ----------------------------------------------------------------- finished iterations --- */
+
+enum { ROWS_A_PAGE = 4 }; /* so that there are several */
+
+struct row_page {
+    struct rv__buf *out;
+    int64_t last;
+    int count;
+};
+
+static int append_row(void *arg, int64_t index, struct rv__str json)
+{
+    struct row_page *page = arg;
+    if (page->count == ROWS_A_PAGE)
+        return 1;
+    if (page->count++ > 0)
+        rv__buf_char(page->out, ',');
+    rv__buf_str(page->out, json);
+    page->last = index;
+    return RV_OK;
+}
+
+static int rows_of(struct rv__row_source *self, struct rv__str key, int64_t after,
+                   struct rv__buf *out, int64_t *last, rv_error *err)
+{
+    struct store_rows *rows = (struct store_rows *)self;
+    struct row_page page = { .out = out, .last = after };
+    int rc = rv__store_results(rows->world->disk, rv__str(rows->run->id), key, after + 1, SIZE_MAX,
+                               append_row, &page, err);
+    *last = page.last;
+    return rc;
+}
+
+static int value_of(struct rv__row_source *self, uint64_t number, struct rv__blob **ret,
+                    rv_error *err)
+{
+    struct store_rows *rows = (struct store_rows *)self;
+    *ret = value_on_disk(rows->world, rows->run, number);
+    return *ret != NULL
+               ? RV_OK
+               : rv__fail(err, RV_ESTORE, "value %llu is not on disk", (unsigned long long)number);
+}
+
+void store_rows_init(struct store_rows *rows, struct world *world, struct run *run)
+{
+    *rows = (struct store_rows){ .source = { rows_of, value_of }, .world = world, .run = run };
 }

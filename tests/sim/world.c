@@ -26,6 +26,7 @@ void world_letter_free(struct letter *letter)
     rv__blob_unref(letter->msg.state);
     rv__blob_unref(letter->msg.error);
     rv__blob_unref(letter->msg.given);
+    rv__blob_unref(letter->msg.note);
     rv__blob_unref(letter->answer);
     rv__blob_unref(letter->answer_state);
     free(letter->name);

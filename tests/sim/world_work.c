@@ -35,6 +35,12 @@ static void attempt_ends(struct world *world, struct run *run, const struct rv__
                            .chance = rv__random_double(&world->chance.random) };
     struct outcome o;
     struct rv__buf text;
+    if (effect->node->step.kind == STEP_TOOL && view->note == NULL && effect->actor % 2 == 0) {
+        msg.kind = MSG_NOTE; /* its server works on it: the next attempt tells how it ends */
+        msg.note = sim_blob(rv__str("{\"task\":\"t\"}"));
+        world_send(world, run, &msg, 1);
+        return;
+    }
     rv__buf_init(&text, SIZE_MAX);
     oracle_attempt(&world->oracle, spot, effect->node, view->attempt, &o);
     if (effect->node->step.kind == STEP_CHAT)

@@ -1,6 +1,7 @@
 /** rival: workflows that survive crashes. See README.md, and docs/guide/typescript.md in the repository. */
-export { createWorkflow, defineWorkflow, type WorkflowBuilder, type WorkflowOptions } from "./define/builder.js";
+export { createWorkflow, defineWorkflow, type WorkflowBuilder } from "./define/builder.js";
 export { compileWorkflow } from "./define/compile.js";
+export type { WorkflowOptions } from "./define/definition.js";
 export { planSchema } from "./define/plan-schema.js";
 export { Results, type ResultsOf } from "./define/results.js";
 export {

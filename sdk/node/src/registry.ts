@@ -4,7 +4,8 @@ import { resolve } from "node:path";
 import { WorkflowDefinitionError, WorkflowFilesError } from "./errors.js";
 import { loadFile, loadFolder, resolveReferences, type LoadedFile } from "./files/load.js";
 import { lowerWorkflow, type LoweredWorkflow } from "./define/lower.js";
-import { isBuilder, isDefinition } from "./define/normalize.js";
+import { definitionOf, isWorkflow, type Workflow } from "./define/definition.js";
+import { isDefinition } from "./define/normalize.js";
 import type { InputSchema, NodeDefinition, StepFunction, WorkflowDefinition } from "./types.js";
 
 export interface WorkflowMetadata {
@@ -32,14 +33,11 @@ export class Catalog {
   /** `below`: a catalog whose workflows this one has as well, also those that are registered there later. */
   constructor(private readonly below?: Catalog) {}
 
-  /** Add a workflow. Throws if its name is taken by another one, or it is not a good one. */
-  register(workflow: WorkflowDefinition | { build(): WorkflowDefinition }): WorkflowDefinition {
-    const definition = isBuilder(workflow) ? workflow.build() : workflow;
-    if (!isDefinition(definition))
-      throw new TypeError("register: a workflow is needed: createWorkflow() or defineWorkflow() make one");
-    const other = this.get(definition.name);
-    if (other === definition) return definition;
-    if (other !== undefined) {
+  /** Add a workflow. Throws if its name is taken, or it is not a good one. One that is in the catalog below may be added here. */
+  register(workflow: Workflow): WorkflowDefinition {
+    const definition = definitionOf(workflow, "register");
+    const other = this.workflows.get(definition.name) ?? this.below?.get(definition.name);
+    if (other !== undefined && (other !== definition || this.workflows.has(definition.name))) {
       const where = other.source === undefined ? "" : ` (${other.source})`;
       throw refusal(definition, `a workflow '${definition.name}' is already registered${where}`);
     }
@@ -63,7 +61,7 @@ export class Catalog {
   }
 
   all(): WorkflowDefinition[] {
-    return [...(this.below?.all() ?? []), ...this.workflows.values()];
+    return [...new Set([...(this.below?.all() ?? []), ...this.workflows.values()])];
   }
 
   /** Functions that files export: by name, for `call`. */
@@ -85,7 +83,10 @@ export class Catalog {
   /** Register what a file defines. */
   registerFile(path: string): Promise<WorkflowDefinition[]> {
     return this.track(async () => {
+      const before = new Set(this.all());
       const loaded = await loadFile(path);
+      const own = loaded.workflows.length === 0 ? this.all().filter((definition) => !before.has(definition)) : [];
+      if (own.length > 0) return own; // it exports none, and has registered them itself
       if (loaded.workflows.length === 0)
         throw new WorkflowFilesError([{ file: loaded.file, message: "defines no workflow: it exports no 'steps'" }]);
       const problems = this.take(loaded);
@@ -110,6 +111,7 @@ export class Catalog {
   take(loaded: LoadedFile): { file: string; message: string }[] {
     const problems: { file: string; message: string }[] = [];
     for (const workflow of loaded.workflows) {
+      if (this.get(workflow.name) === loaded.written.get(workflow)) continue; // the file has registered it itself
       try {
         this.register(workflow);
       } catch (error) {
@@ -179,6 +181,15 @@ function refusal(definition: WorkflowDefinition, message: string): WorkflowDefin
 
 /** Where `.register()`, `registerWorkflowFile` and `registerWorkflowsFromDirectory` put workflows. */
 export const defaultRegistry = new Catalog();
+
+/** What `rival(…)` and `testEngine(…)` are given: options, if there are any, and workflows. */
+export function catalogOf<Options extends object>(all: [Options, ...Workflow[]] | Workflow[]): { options: Options; catalog: Catalog } {
+  const [first, ...rest] = all;
+  const hasOptions = first !== undefined && !isWorkflow(first);
+  const catalog = new Catalog(defaultRegistry);
+  for (const workflow of (hasOptions ? rest : all) as Workflow[]) catalog.register(workflow);
+  return { options: (hasOptions ? first : {}) as Options, catalog };
+}
 
 /** Register the workflow of a file; a relative path is relative to the working folder. */
 export function registerWorkflowFile(path: string): Promise<WorkflowDefinition[]> {

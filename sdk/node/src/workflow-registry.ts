@@ -1,7 +1,7 @@
 /** workflow-registry.ts: `WorkflowRegistry`: workflows and their runs in one object. */
 import { Engine, isTerminal, type RivalOptions, type RunSummary, type WorkflowInstance } from "./engine/engine.js";
 import { Catalog, defaultRegistry, type WorkflowMetadata } from "./registry.js";
-import type { WorkflowDefinition } from "./types.js";
+import type { Workflow } from "./define/definition.js";
 
 const PAGE = 1000;
 const ACTIVE = ["running", "suspended"]; // what a server can be asked for today
@@ -22,7 +22,7 @@ export class WorkflowRegistry {
   }
 
   /** Throws if the name is taken, or after the first launch: the engine has its workflows then. */
-  register(workflow: WorkflowDefinition | { build(): WorkflowDefinition }): void {
+  register(workflow: Workflow): void {
     if (this.started !== undefined) throw new Error("register before the first launch: the engine has its workflows");
     this.catalog.register(workflow);
   }

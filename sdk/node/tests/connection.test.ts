@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { StepError, type StepContext } from "rival";
 import { z } from "zod";
 import { Connection, ConnectionLostError, RefusedError } from "../dist/worker/connection.js";
+import { Connections } from "../dist/worker/connections.js";
 import { pending } from "../dist/worker/pending.js";
 import { FrameReader, FrameWriter, type Frame } from "../dist/wire/frames.js";
 import { invoke, ScriptedEngine } from "./scripted.js";
@@ -397,3 +398,52 @@ test("a host offers its files at once, and runs what comes in the same bytes as 
   await worker.over(); // it does not come back
   await engine.stop();
 });
+
+async function withMember(
+  body: (first: ScriptedEngine, other: ScriptedEngine, list: { member: number; members: { id: number; workers: string }[] }) => Promise<void>,
+): Promise<void> {
+  const first = await ScriptedEngine.start();
+  const other = await ScriptedEngine.start("tcp");
+  const worker = new Connections({
+    address: () => Promise.resolve({ path: first.path }),
+    credits: 10,
+    offers: [],
+    functions: new Map([["f", { fn: () => 1 }]]),
+    refusedMs: 20,
+  });
+  const list = { member: 1, members: [{ id: 1, workers: "tcp://127.0.0.1:1" }, { id: 2, workers: other.url }] };
+  try {
+    const open = worker.first.open();
+    await first.greet(list);
+    await open;
+    await body(first, other, list);
+  } finally {
+    await worker.close(0);
+    await first.stop();
+    await other.stop();
+  }
+}
+
+test("a member that refuses a worker is tried again, though no list changes", { timeout: 60_000 }, () =>
+  withMember(async (_first, other) => {
+    const refusal = { type: "error", code: -1, message: "this token is not known here" };
+    for (let times = 0; times < 2; times++) {
+      await other.next("hello");
+      other.send(refusal);
+    }
+    await other.greet();
+    other.cut(); // it is connected to again, and refuses then
+    await other.next("hello");
+    other.send(refusal);
+    await other.greet();
+  }),
+);
+
+test("a hello without members has none: the others are left", { timeout: 60_000 }, () =>
+  withMember(async (first, other) => {
+    await other.greet();
+    first.cut();
+    await first.greet();
+    await other.next("bye");
+  }),
+);

@@ -9,6 +9,7 @@ import {
   httpStep,
   planSchema,
   Results,
+  signalStep,
   StepError,
   workflow,
   WorkflowDefinitionError,
@@ -156,6 +157,30 @@ test("the compiled plan has the original's shape and actor names", () => {
   assert.equal(planSchema.safeParse([{ type: "step", id: "s1", alias: "a" }]).success, false);
 });
 
+test("a definition that was changed or written by hand is checked when it is compiled, and keeps its ids", () => {
+  const built = createWorkflow("w")
+    .step("a", noop)
+    .forEach("each", { items: [1], run: [noop, createWorkflow("inner").step(noop)] })
+    .concurrent("both", [{ alias: "list", steps: [noop] }, workflow("byName")])
+    .branch("b", { if: noop, then: [noop] })
+    .loop("l", { body: noop, until: noop })
+    .build();
+  const again = createWorkflow("w").steps(built.steps).build(); // what was built can be written again
+  assert.deepEqual(again, built);
+  assert.deepEqual(compileWorkflow(again), compileWorkflow(built));
+  const hand = { name: "w", steps: [{ id: "mine", alias: "a", run: noop, config: { timeout: 5 } }] };
+  assert.equal(compileWorkflow(hand).plan[0]!.id, "mine");
+  hand.steps[0]!.config.timeout = -1;
+  assert.match(mistakes(() => compileWorkflow(hand))[0]!, /^a: invalid timeout -1/);
+  const twice = { name: "w", steps: [{ id: "x", alias: "a", run: noop }, { id: "x", alias: "b", run: noop }] };
+  assert.deepEqual(mistakes(() => compileWorkflow(twice)), ["b: duplicate id 'x': another node of this workflow has it"]);
+  const before = { name: "w", steps: [{ alias: "a", run: noop }, { id: "s1", alias: "b", run: noop }] } as typeof twice;
+  assert.deepEqual(compileWorkflow(before).plan.map((node) => node.id), ["s1", "s2"]); // the first was given s1
+  const five = { name: "w", steps: [{ alias: "a", run: noop, config: 5 }] } as unknown as typeof hand;
+  assert.deepEqual(mistakes(() => compileWorkflow(five)), ["a: invalid config: must be an object, not 5"]);
+  assert.throws(() => compileWorkflow({ name: "w" } as never), /a workflow is needed/);
+});
+
 test("implied aliases are numbered, explicit ones must be unique", () => {
   const aliases = createWorkflow("w")
     .steps([noop, noop, httpStep({ url: "http://x" }), delayStep({ seconds: 1 }), noop, () => 1])
@@ -174,7 +199,7 @@ test("implied aliases are numbered, explicit ones must be unique", () => {
         ])
         .build(),
     ),
-    ["c:x: duplicate concurrent child alias 'x'"],
+    ["c:x: duplicate concurrent child alias 'x': it must be unique"],
   );
 });
 
@@ -210,7 +235,8 @@ test("everything that is wrong is told at once, with its place", () => {
 });
 
 test("bad names, empty workflows and workflows in themselves are refused", () => {
-  assert.match(mistakes(() => createWorkflow("a__b"))[0]!, /invalid name 'a__b': must not contain '__'/);
+  const named = createWorkflow("a__b").step("c__d", noop); // told with the rest, when it is built
+  assert.match(mistakes(() => named.build()).join(), /invalid name 'a__b': must not contain '__'.*invalid alias 'c__d'/);
   assert.match(mistakes(() => createWorkflow("w").build())[0]!, /no steps/);
   const inner = createWorkflow("loopy").step("a", noop).build();
   const outer = defineWorkflow("outer", { steps: [inner] });
@@ -354,6 +380,14 @@ test("predefined steps and step errors refuse what they do not know", () => {
   assert.throws(() => httpStep({ url: "x", metod: "GET" } as never), /unknown option 'metod'/);
   assert.throws(() => delayStep({}), /exactly one of/);
   assert.throws(() => delayStep({ seconds: -1 }), /invalid seconds -1/);
+  assert.throws(() => delayStep({ seconds: 1, duration: "1s" }), /exactly one of/);
+  for (const duration of ["", "5", "1x", "m", "-1s", "1.2345s", "1h 30m", -1, Number.NaN])
+    assert.throws(() => delayStep({ duration }), /invalid duration/);
+  for (const [duration, ms] of [["1h30m", 5_400_000], ["250ms", 250], ["1.5s", 1500], ["2d", 172_800_000], ["1.005s", 1005], ["8.2h", 29_520_000], [7, 7]] as const)
+    assert.deepEqual(delayStep({ duration }).options, { milliseconds: ms });
+  assert.throws(() => signalStep({ name: "a", default: () => 1 }), /'default' must be a value/);
+  assert.throws(() => signalStep({ name: () => "a", schema: z.object({}) }), /'name' must be a text/);
+  assert.deepEqual(signalStep({ name: "a", schema: z.string() }).options.schema, { $schema: "https://json-schema.org/draft/2020-12/schema", type: "string" });
   assert.throws(() => new StepError("x", { behavior: "explode" as "stop" }), /invalid behavior 'explode'/);
   assert.equal(new StepError("x").behavior, "stop");
   assert.throws(() => workflow(5 as never), /a file, the name of a workflow, or a workflow/);

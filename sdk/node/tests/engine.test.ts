@@ -237,6 +237,15 @@ test("functions in fields are called once, directly in concurrent too, and leave
       { fn: httpStep({ url: ({ steps }) => `http://127.0.0.1:${port}/both/${String(steps.one.result)}` }), alias: "get", when: () => true },
       { type: "workflow", workflow: inner, alias: "left", input: ({ steps }: StepContext) => ({ side: "left", one: steps.one?.result as unknown }) },
       { type: "workflow", workflow: inner, alias: "right", input: () => ({ side: "right" }) },
+      { type: "workflow", workflow: inner, alias: "off", when: ({ steps }: StepContext) => steps.one?.result === 2 },
+      {
+        type: "workflow",
+        workflow: inner,
+        alias: "told",
+        input: () => 5,
+        when: async () => true,
+        description: ({ lastStep }: StepContext) => `echoed ${String(lastStep.result.echo.result)}`,
+      },
     ])
     .branch("way", { if: () => true, then: [() => 2], description: ({ lastStep }) => `took ${String(lastStep.result.taken)}` })
     .step({ alias: "plain", fn: () => 3, description: "costs ${ 3 }" })
@@ -257,6 +266,12 @@ test("functions in fields are called once, directly in concurrent too, and leave
       assert.equal(both.get.result.data.path, "/both/1");
       assert.deepEqual(both.left.result.echo.result, { side: "left", one: 1 });
       assert.deepEqual(both.right.result.echo.result, { side: "right" });
+      assert.deepEqual(both.off, { result: null, state: {}, status: "skipped" });
+      assert.deepEqual(both.told, {
+        result: { echo: { result: 5, state: {}, status: "completed" } },
+        state: { description: "echoed 5" },
+        status: "completed",
+      });
       assert.equal(results.way?.state.description, "took then");
       assert.equal(results.plain?.state.description, "costs ${ 3 }");
       assert.deepEqual(results.undescribed, { result: 4, state: {}, status: "completed" });
@@ -271,6 +286,19 @@ test("functions in fields are called once, directly in concurrent too, and leave
   } finally {
     server.close();
   }
+});
+
+test("a payload has to fit the schema of its signal; without one in time the default is the answer", async () => {
+  const asks = createWorkflow("asks")
+    .step(signalStep({ name: "vote", schema: z.object({ yes: z.boolean() }) }))
+    .step(signalStep({ name: "late", alias: "late", timeout: 1, default: { yes: false } }));
+  await withEngine([asks], async (engine) => {
+    const { runId } = await engine.run("asks");
+    await assert.rejects(engine.signal(runId, "vote", { yes: "perhaps" }), /yes/);
+    await engine.signal(runId, "vote", { yes: true });
+    const { results } = await engine.wait("asks", runId);
+    assert.deepEqual([results.signal?.result, results.late?.result], [{ yes: true }, { yes: false }]);
+  });
 });
 
 test("timeouts abort the signal; cancel ends the run at once", async () => {
@@ -362,5 +390,17 @@ test("ten thousand items go through, and long results are seen by later steps", 
     const { runId } = await engine.run("many");
     const { results, error } = await engine.wait("many", runId, { timeoutMs: 60_000 });
     assert.equal(results.sum?.result, 49_995_000, JSON.stringify(error));
+  });
+});
+
+// Last: what is registered here is in every engine after it.
+test("a workflow that was registered in the process, with functions in fields, is given to an engine, nested twice and listed once", async () => {
+  const inner = createWorkflow("registered-inner").step("rest", delayStep({ milliseconds: () => 1 })).build();
+  const outer = createWorkflow("registered-outer").workflow(inner, { alias: "first" }).workflow(inner, { alias: "second" });
+  outer.register();
+  await withEngine([outer], async (engine) => {
+    assert.equal((await outcome(engine, "registered-outer")).status, "completed");
+    const names = (await engine.workflows()).map((one) => one.name);
+    assert.equal(names.filter((name) => name === "registered-outer").length, 1);
   });
 });

@@ -82,3 +82,11 @@ test("a file without packages beside it finds rival and zod, and a changed file 
     await rm(folder, { recursive: true });
   }
 });
+
+test("a file that registers its workflow itself may be registered, whether it exports it or not", async () => {
+  for (const name of ["shown", "hidden"]) {
+    const [definition] = await registerWorkflowFile(join(fixtures, `own/${name}.ts`));
+    assert.equal(definition?.name, name);
+    assert.equal(defaultRegistry.get(name)?.name, name);
+  }
+});

@@ -1,7 +1,7 @@
 // scripted.ts: an engine that says what a test tells it to, for what a real one does only when it is in trouble.
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
-import { createServer, type Server, type Socket } from "node:net";
+import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FrameReader, type Frame } from "../dist/wire/frames.js";
@@ -16,7 +16,8 @@ export class ScriptedEngine {
   private frames: Frame[] = [];
   private waiting: { type: string; resolve: (frame: Frame) => void }[] = [];
 
-  static async start(): Promise<ScriptedEngine> {
+  /** At a Unix socket, or by TCP: then `url` is for lists of members. */
+  static async start(by: "path" | "tcp" = "path"): Promise<ScriptedEngine> {
     const folder = await mkdtemp(join(tmpdir(), "rival-scripted-"));
     const path = join(folder, "s.sock");
     const server = createServer();
@@ -28,9 +29,14 @@ export class ScriptedEngine {
       socket.on("data", (chunk) => reader.push(chunk));
       socket.on("error", () => undefined);
     });
-    server.listen(path);
+    if (by === "path") server.listen(path);
+    else server.listen(0, "127.0.0.1");
     await once(server, "listening");
     return engine;
+  }
+
+  get url(): string {
+    return `tcp://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
   }
 
   private take(frame: Frame): void {

@@ -140,12 +140,13 @@ static int ask_none(struct rv__pg *pg, enum rv__pg_sql sql, rv_error *err)
     return rc;
 }
 
-int rv__pg_renew(struct rv__store *store, rv_error *err)
+int rv__pg_renew(struct rv__store *store, const char *workers, rv_error *err)
 {
     struct rv__pg *pg = rv__pg_of(store);
     int rc = begin_own(pg, err);
     if (rc < 0)
         return rc;
+    rv__pg_add_str(&pg->params, rv__str(workers));
     PGresult *result = ask_one(pg, PG_RENEW, &rc, err);
     if (rc == RV_OK && PQntuples(result) == 0) {
         pg->writer.fenced = true;
@@ -346,20 +347,25 @@ static int show_member(void *arg, const PGresult *row, rv_error *err)
     struct rv__store_member member = { .id = rv__pg_int(row, 0),
                                        .holder = rv__pg_str(row, 1),
                                        .version = rv__pg_str(row, 2),
-                                       .since_ms = rv__pg_int(row, 3),
-                                       .lease_until_ms = rv__pg_int(row, 4),
-                                       .runs = (uint64_t)rv__pg_int(row, 5) };
+                                       .workers = rv__pg_str(row, 3),
+                                       .since_ms = rv__pg_int(row, 4),
+                                       .lease_until_ms = rv__pg_int(row, 5),
+                                       .runs = (uint64_t)rv__pg_int(row, 6) };
+    if (member.workers.len == 0)
+        member.workers = rv__str(NULL);
     (void)err;
     return showing->visit(showing->arg, &member);
 }
 
-int rv__pg_members(struct rv__store *store, rv__store_visit_member *visit, void *arg, rv_error *err)
+int rv__pg_members(struct rv__store *store, bool reachable, rv__store_visit_member *visit,
+                   void *arg, rv_error *err)
 {
     struct rv__pg *pg;
     struct showing showing = { visit, arg };
     int rc = enter(store, &pg, err);
     return rc < 0 ? rc
-                  : rv__pg_rows(&pg->conn, PG_MEMBERS, &pg->params, show_member, &showing, err);
+                  : rv__pg_rows(&pg->conn, reachable ? PG_REACHABLE : PG_MEMBERS, &pg->params,
+                                show_member, &showing, err);
 }
 
 /* --------------------------------------------------------------------------------- requests --- */
@@ -482,4 +488,83 @@ int rv__pg_await(struct rv__store *aide, int64_t timeout_ms, rv_error *err)
         note = PQnotifies(pg->conn.pg);
     }
     return RV_OK;
+}
+
+/* ------------------------------------------------------------------------------------ marks --- */
+
+/* One statement: nothing is half done, and a lost answer is no harm, since it is tried again. */
+static int send_marks(struct rv__store *store, enum rv__pg_sql sql, struct rv__store_mark *marks,
+                      size_t count, rv_error *err)
+{
+    struct rv__pg *pg = rv__pg_of(store);
+    if (pg->read_only)
+        return rv__pg_refuse_reader(err);
+    int rc = begin_own(pg, err);
+    if (rc < 0)
+        return rc;
+    int names = rv__pg_add_array(&pg->params, PG_BYTEA);
+    for (size_t i = 0; i < count; i++)
+        rv__pg_put_str(&pg->params, names, marks[i].name);
+    int seqs = rv__pg_add_array(&pg->params, PG_INT8);
+    for (size_t i = 0; i < count; i++)
+        rv__pg_put_int(&pg->params, seqs, (int64_t)marks[i].seq);
+    int indexes = rv__pg_add_array(&pg->params, PG_INT8);
+    for (size_t i = 0; i < count; i++)
+        rv__pg_put_int(&pg->params, indexes, (int64_t)marks[i].index);
+    if (sql == PG_MOVE_MARKS) {
+        int gone = rv__pg_add_array(&pg->params, PG_BOOL);
+        for (size_t i = 0; i < count; i++)
+            rv__pg_put_bool(&pg->params, gone, marks[i].gone);
+    }
+    PGresult *result = ask_one(pg, sql, &rc, err);
+    if (rc == RV_OK && rv__pg_int(result, 0) == 0) {
+        pg->writer.fenced = true;
+        rc = no_member(err);
+    }
+    for (size_t i = 0; i < count && rc == RV_OK; i++)
+        marks[i].ours = false;
+    for (int i = 0; rc == RV_OK && i < PQntuples(result) && !PQgetisnull(result, i, 1); i++) {
+        struct rv__store_mark *mark = &marks[rv__pg_int_at(result, i, 1) - 1];
+        mark->seq = (uint64_t)rv__pg_int_at(result, i, 2);
+        mark->index = (uint64_t)rv__pg_int_at(result, i, 3);
+        mark->ours = true;
+    }
+    PQclear(result);
+    return rc;
+}
+
+int rv__pg_take_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                      rv_error *err)
+{
+    return send_marks(store, PG_TAKE_MARKS, marks, count, err);
+}
+
+int rv__pg_move_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                      rv_error *err)
+{
+    return send_marks(store, PG_MOVE_MARKS, marks, count, err);
+}
+
+struct showing_marks {
+    rv__store_visit_mark *visit;
+    void *arg;
+};
+
+static int show_mark(void *arg, const PGresult *row, rv_error *err)
+{
+    const struct showing_marks *showing = arg;
+    const struct rv__store_mark mark = { .name = rv__pg_str(row, 0),
+                                         .seq = (uint64_t)rv__pg_int(row, 1),
+                                         .index = (uint64_t)rv__pg_int(row, 2),
+                                         .free = rv__pg_bool(row, 3) };
+    (void)err;
+    return showing->visit(showing->arg, &mark);
+}
+
+int rv__pg_marks(struct rv__store *store, rv__store_visit_mark *visit, void *arg, rv_error *err)
+{
+    struct rv__pg *pg;
+    struct showing_marks showing = { visit, arg };
+    int rc = enter(store, &pg, err);
+    return rc < 0 ? rc : rv__pg_rows(&pg->conn, PG_MARKS, &pg->params, show_mark, &showing, err);
 }

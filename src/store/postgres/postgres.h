@@ -84,19 +84,23 @@ enum rv__pg_sql {
     PG_CLAIM_RUN,
     PG_OWNER,
     PG_MEMBERS,
+    PG_REACHABLE,
     PG_ASK,
     PG_ASKED,
     PG_ANSWER,
     PG_ANSWERED,
     PG_WITHDRAW,
     PG_DROP_REQUESTS,
+    PG_TAKE_MARKS,
+    PG_MOVE_MARKS,
+    PG_MARKS,
     PG_SQLS
 };
 
 extern const char *const rv__pg_sql_text[PG_SQLS];
 
 enum {
-    PG_SCHEMA_VERSION = 3,
+    PG_SCHEMA_VERSION = 5,
     PG_SCHEMA_FLOOR = 3, /* programs that know less cannot share the store with this one */
     PG_PARAMS_MAX = 20,
     PG_PIPE_MAX = 1024,      /* statements in one pipeline, preparations included */
@@ -316,7 +320,7 @@ void rv__pg_member_init(struct rv__pg *pg, int64_t lease_ms);
 int rv__pg_member_session(struct rv__pg *pg, rv_error *err);
 int rv__pg_join(struct rv__pg *pg, rv_error *err);
 int rv__pg_rejoin(struct rv__store *store, rv_error *err);
-int rv__pg_renew(struct rv__store *store, rv_error *err);
+int rv__pg_renew(struct rv__store *store, const char *workers, rv_error *err);
 int rv__pg_part(struct rv__store *store, rv_error *err);
 int64_t rv__pg_member(const struct rv__store *store);
 int rv__pg_expire(struct rv__store *aide, size_t *ret, rv_error *err);
@@ -326,8 +330,8 @@ int rv__pg_claim_run(struct rv__store *aide, int64_t member, struct rv__str run,
                      enum rv__store_orphan *ret_from, rv_error *err);
 int rv__pg_owner(struct rv__store *aide, struct rv__str run, int64_t *ret_owner, bool *ret_lacks,
                  rv_error *err);
-int rv__pg_members(struct rv__store *store, rv__store_visit_member *visit, void *arg,
-                   rv_error *err);
+int rv__pg_members(struct rv__store *store, bool reachable, rv__store_visit_member *visit,
+                   void *arg, rv_error *err);
 int rv__pg_ask(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
                rv_error *err);
 int rv__pg_asked(struct rv__store *aide, int64_t member, rv__store_visit_text *visit, void *arg,
@@ -337,6 +341,11 @@ int rv__pg_answer_request(struct rv__store *aide, uint64_t id, struct rv__str an
 int rv__pg_answered(struct rv__store *aide, uint64_t id, bool give_up, rv__store_visit_text *visit,
                     void *arg, rv_error *err);
 int rv__pg_await(struct rv__store *aide, int64_t timeout_ms, rv_error *err);
+int rv__pg_take_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                      rv_error *err);
+int rv__pg_move_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                      rv_error *err);
+int rv__pg_marks(struct rv__store *store, rv__store_visit_mark *visit, void *arg, rv_error *err);
 
 /* ---- forget.c, whole.c */
 

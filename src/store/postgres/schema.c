@@ -122,7 +122,18 @@ static const char version_3[] = "ALTER TABLE rival.runs ADD lacks bytea, ADD han
                                 "ALTER TABLE rival.meta ADD floor integer NOT NULL DEFAULT 3;"
                                 "UPDATE rival.meta SET version = 3;";
 
-static const char *const steps[PG_SCHEMA_VERSION] = { version_1, version_2, version_3 };
+/* Where workers reach a member, "tls://HOST:PORT"; '': it does not say. */
+static const char version_4[] = "ALTER TABLE rival.lanes ADD workers text NOT NULL DEFAULT '';"
+                                "UPDATE rival.meta SET version = 4;";
+
+/* How far those who follow the feed have come. `slot`: the member that has the mark, if it lives. */
+static const char version_5[] =
+    "CREATE TABLE rival.marks (name bytea PRIMARY KEY, seq bigint NOT NULL, idx bigint NOT NULL,"
+    " slot integer NOT NULL) WITH (fillfactor = 50);"
+    "UPDATE rival.meta SET version = 5;";
+
+static const char *const steps[PG_SCHEMA_VERSION] = { version_1, version_2, version_3, version_4,
+                                                      version_5 };
 
 /* The version that is there, 0 if there is none, or negative; and the least that a program has to know (0: it must
  * know all of it). */

@@ -37,6 +37,11 @@
     " UNION ALL SELECT 3, ''::bytea, 1 FROM new WHERE waiting), c AS (" COUNT_INTO ")"
 #define ALL_FOUND " SELECT 1 / (CASE WHEN count(*) = cardinality($2) THEN 1 ELSE 0 END) FROM new"
 
+#define MEMBER                                        \
+    "l.slot::bigint, l.holder, l.version, l.workers," \
+    " (extract(epoch FROM l.since) * 1000)::bigint,"  \
+    " (extract(epoch FROM l.renewed) * 1000)::bigint + l.lease_ms,"
+
 /* A run at rest is nobody's. What its owner lacked counts no more once the run is written. */
 #define OWNED " owner = CASE WHEN w.active THEN $1::integer ELSE 0 END, lacks = NULL, handed = NULL"
 /* The same, of a run that its owner may give up (rv__store_touch.to). */
@@ -44,7 +49,8 @@
     " owner = CASE WHEN NOT w.active THEN 0 WHEN w.gives = 0 THEN $1::integer"                    \
     " ELSE coalesce((SELECT l.slot FROM lanes l WHERE l.slot = w.gives AND l.ended = 0), 0) END," \
     " lacks = CASE WHEN w.active AND w.gives < 0 THEN coalesce(w.lacks, '') END,"                 \
-    " handed = CASE WHEN w.active AND w.gives <> 0"                                               \
+    " handed = CASE WHEN w.active AND w.gives > 0 THEN '{0}'::integer[]"                          \
+    " WHEN w.active AND w.gives < 0"                                                              \
     " THEN array_append(array_remove(r.handed, $1::integer), $1::integer) END"
 
 /* Lanes whose runs may be claimed. */
@@ -68,6 +74,14 @@
     "WITH " ALIVE ", u AS (SELECT r.number, r.id, r.wake_at_ms, r.owner"         \
     " FROM runs r, me WHERE r.owner <> 0 AND r.active AND r.owner = $1::integer" \
     " AND r.number > $5" condition CAN_RUN " ORDER BY r.number LIMIT $4)" SHOWN
+
+#define OUR_LANE \
+    "me AS (SELECT slot FROM lanes WHERE slot = $1::integer AND epoch = $2 AND ended = 0),"
+#define MARKS_SHOWN                                                              \
+    " SELECT (SELECT count(*) FROM me), w.ord, u.seq, u.idx FROM (SELECT 1) one" \
+    " LEFT JOIN (w JOIN u ON u.name = w.name) ON true"
+#define HAD_BY_A_MEMBER \
+    "EXISTS (SELECT 1 FROM lanes l WHERE l.slot = m.slot AND l.slot <> 0 AND l.ended = 0)"
 
 #define LIST_OF(condition)                                                          \
     "SELECT " COLUMNS_BUT_INPUT                                                     \
@@ -268,9 +282,9 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " FROM journal j WHERE j.run = " NUMBER_OF " ORDER BY 1",
 
     /* ---- members */
-    /* slot integer, epoch */
-    [PG_RENEW] = "UPDATE lanes SET renewed = clock_timestamp() WHERE slot = $1::integer"
-                 " AND epoch = $2 AND ended = 0 RETURNING 1",
+    /* slot integer, epoch, where workers reach it */
+    [PG_RENEW] = "UPDATE lanes SET renewed = clock_timestamp(), workers = convert_from($3, 'UTF8')"
+                 " WHERE slot = $1::integer AND epoch = $2 AND ended = 0 RETURNING 1",
     /* slot integer, epoch, how */
     [PG_END_LANE] = "UPDATE lanes SET ended = $3::bigint::integer, epoch = epoch + 1"
                     " WHERE slot = $1::integer AND epoch = $2 AND ended = 0"
@@ -337,11 +351,11 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " (SELECT count(*) FROM u) FROM o",
     [PG_OWNER] = "SELECT r.owner::bigint, r.owner = 0 AND r.lacks IS NOT NULL FROM runs r"
                  " WHERE r.id = $1",
-    [PG_MEMBERS] = "SELECT l.slot::bigint, l.holder, l.version,"
-                   " (extract(epoch FROM l.since) * 1000)::bigint,"
-                   " (extract(epoch FROM l.renewed) * 1000)::bigint + l.lease_ms,"
+    [PG_MEMBERS] = "SELECT " MEMBER
                    " (SELECT count(*) FROM runs r WHERE r.owner <> 0 AND r.owner = l.slot)"
                    " FROM lanes l WHERE l.slot <> 0 AND l.ended = 0 ORDER BY l.slot",
+    [PG_REACHABLE] = "SELECT " MEMBER " 0::bigint FROM lanes l WHERE l.slot <> 0 AND l.ended = 0"
+                     " AND l.workers <> '' ORDER BY l.slot",
     /* to integer, request */
     [PG_ASK] =
         "INSERT INTO requests (id, slot, request) SELECT nextval('request_ids'), l.slot, $2::bytea"
@@ -359,5 +373,25 @@ const char *const rv__pg_sql_text[PG_SQLS] = {
         " (SELECT count(*) FROM requests q JOIN lanes l ON l.slot = q.slot AND l.ended = 0"
         " WHERE q.id = $1)",
     [PG_WITHDRAW] = "DELETE FROM requests WHERE id = $1 RETURNING taken, answer",
+    /* slot integer, epoch, names, seqs, indexes. A sole writer has all marks. Whether we live; what we have, in order. */
+    [PG_TAKE_MARKS] = "WITH " OUR_LANE
+                      " w AS (SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::bigint[])"
+                      " WITH ORDINALITY w(name, seq, idx, ord)), u AS (INSERT INTO marks AS m "
+                      "(name, seq, idx, slot)"
+                      " SELECT w.name, w.seq, w.idx, me.slot FROM w, me ORDER BY w.name"
+                      " ON CONFLICT (name) DO UPDATE SET slot = $1::integer WHERE $1::integer = 0"
+                      " OR m.slot = $1::integer OR NOT " HAD_BY_A_MEMBER
+                      " RETURNING name, seq, idx)" MARKS_SHOWN,
+    /* The same, and which of them are to go. */
+    [PG_MOVE_MARKS] =
+        "WITH " OUR_LANE
+        " w AS (SELECT * FROM unnest($3::bytea[], $4::bigint[], $5::bigint[], $6::boolean[])"
+        " WITH ORDINALITY w(name, seq, idx, gone, ord)),"
+        " d AS (DELETE FROM marks m USING w, me WHERE m.name = w.name AND m.slot = me.slot"
+        " AND w.gone), u AS (UPDATE marks m SET seq = w.seq, idx = w.idx FROM w, me"
+        " WHERE m.name = w.name AND m.slot = me.slot AND NOT w.gone"
+        " RETURNING m.name, m.seq, m.idx)" MARKS_SHOWN,
+    [PG_MARKS] = "SELECT m.name, m.seq, m.idx, NOT " HAD_BY_A_MEMBER
+                 " FROM marks m ORDER BY m.name",
     [PG_DROP_REQUESTS] = "DELETE FROM requests WHERE at < now() - interval '10 minutes'",
 };

@@ -110,6 +110,7 @@ void rv__sim_clear(struct rv__sim_store *sim)
         line_done(&sim->lines[i]);
     rv__free(sim->lines);
     rv__sim_members_clear(sim);
+    rv__sim_marks_clear(sim);
     while (sim->definitions != NULL) {
         struct rv__sim_definition *d = sim->definitions;
         sim->definitions = d->next;
@@ -513,9 +514,11 @@ static void apply_owner(struct rv__sim_store *sim, const struct rv__sim_member *
     if (gives && to > 0 && rv__sim_member_lives(sim, to))
         run->owner = to;
     text_move(&run->lacks, &p->lacks);
-    if (!gives)
+    if (!gives || to > 0)
         run->handed_count = 0;
-    else if (run->handed_count < sizeof run->handed / sizeof *run->handed)
+    if (gives && to > 0)
+        run->handed[run->handed_count++] = 0; /* nobody: the giver could go on */
+    else if (gives && run->handed_count < sizeof run->handed / sizeof *run->handed)
         run->handed[run->handed_count++] = by->slot;
 }
 

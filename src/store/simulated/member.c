@@ -141,7 +141,7 @@ int rv__sim_rejoin(struct rv__store *store, rv_error *err)
     return rv__sim_leave(sim, rc == RV_OK && line == SIM_LINE_UNHEARD ? unheard(err) : rc);
 }
 
-int rv__sim_renew(struct rv__store *store, rv_error *err)
+int rv__sim_renew(struct rv__store *store, const char *workers, rv_error *err)
 {
     enum rv__sim_line line;
     struct rv__sim_store *sim = reach(store, &line, err);
@@ -151,6 +151,7 @@ int rv__sim_renew(struct rv__store *store, rv_error *err)
     if (lane == NULL)
         return rv__sim_leave(sim, no_member(err));
     lane->renewed_ms = sim->now_ms;
+    snprintf(lane->workers, sizeof lane->workers, "%s", workers);
     return rv__sim_leave(sim, line == SIM_LINE_UNHEARD ? unheard(err) : RV_OK);
 }
 
@@ -483,8 +484,8 @@ int rv__sim_owner_of(struct rv__store *aide, struct rv__str run, int64_t *ret_ow
     return rv__sim_leave(sim, RV_OK);
 }
 
-int rv__sim_members(struct rv__store *store, rv__store_visit_member *visit, void *arg,
-                    rv_error *err)
+int rv__sim_members(struct rv__store *store, bool reachable, rv__store_visit_member *visit,
+                    void *arg, rv_error *err)
 {
     int rc = RV_OK;
     struct rv__sim_store *sim = rv__sim_enter(store, err);
@@ -492,14 +493,16 @@ int rv__sim_members(struct rv__store *store, rv__store_visit_member *visit, void
         return RV_ESTORE;
     for (size_t i = 0; i < sim->lane_count && rc == RV_OK; i++) {
         const struct rv__sim_lane *lane = &sim->lanes[i];
+        bool said = lane->workers[0] != '\0';
         struct rv__store_member member = { .id = lane->slot,
+                                           .workers = rv__str(said ? lane->workers : NULL),
                                            .holder = rv__str("a simulated process"),
                                            .version = rv__str(rv_version()),
                                            .since_ms = lane->since_ms,
                                            .lease_until_ms = lane->renewed_ms + lane->lease_ms };
-        for (size_t k = 0; k < sim->run_count; k++)
+        for (size_t k = 0; k < sim->run_count && !reachable; k++)
             member.runs += sim->runs[k]->owner == lane->slot;
-        if (lane->ended == STORE_NOBODYS)
+        if (lane->ended == STORE_NOBODYS && (said || !reachable))
             rc = visit(arg, &member);
     }
     return rv__sim_leave(sim, rc);
@@ -678,13 +681,40 @@ bool rv__sim_given(const struct rv__sim_store *sim, struct rv__str run)
     return found != NULL && found->columns.active && found->given;
 }
 
+int64_t rv__sim_sleeps_until(const struct rv__sim_store *sim, struct rv__str run)
+{
+    const struct rv__sim_run *found = rv__sim_find(sim, run);
+    bool rests = found != NULL && found->owner == 0 &&
+                 (!found->columns.active || found->lacks.at != NULL);
+    return rests ? found->columns.wake_at_ms : 0;
+}
+
 bool rv__sim_orphaned(const struct rv__sim_store *sim, struct rv__str run)
 {
     const struct rv__sim_run *found = rv__sim_find(sim, run);
-    if (found == NULL || !found->columns.active)
+    if (found == NULL || !found->columns.active || (found->owner == 0 && found->lacks.at != NULL))
         return false;
     const struct rv__sim_lane *lane = alive(sim, found->owner);
     return lane == NULL || lane->renewed_ms + lane->lease_ms < sim->now_ms;
+}
+
+bool rv__sim_given_up(const struct rv__sim_store *sim, struct rv__str run,
+                      struct rv__str *ret_lacks)
+{
+    const struct rv__sim_run *found = rv__sim_find(sim, run);
+    if (found == NULL || !found->columns.active || found->owner != 0 || found->lacks.at == NULL)
+        return false;
+    *ret_lacks = view(&found->lacks);
+    return true;
+}
+
+bool rv__sim_gave_up(const struct rv__sim_store *sim, struct rv__str run, int64_t member)
+{
+    const struct rv__sim_run *found = rv__sim_find(sim, run);
+    bool gave = false;
+    for (size_t i = 0; found != NULL && i < found->handed_count; i++)
+        gave |= found->handed[i] == member;
+    return gave;
 }
 
 int64_t rv__sim_writer(const struct rv__sim_store *sim, struct rv__str run, uint64_t seq,

@@ -328,6 +328,15 @@ static void handle_close(struct rv__store *store)
     rv__free((struct handle *)store);
 }
 
+static int refuse_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                        rv_error *err)
+{
+    (void)store;
+    (void)marks;
+    (void)count;
+    return refuse(err);
+}
+
 static void sim_close(struct rv__store *store)
 {
     (void)store; /* the disk is the test's: rv__sim_store_done() */
@@ -339,7 +348,7 @@ static void sim_close(struct rv__store *store)
     .active = sim_active, .due = sim_due, .next_wake = sim_next_wake, .feed = sim_feed,         \
     .list = sim_list, .logs = sim_logs, .counts = sim_counts, .finished = sim_finished,         \
     .oldest_waiting = sim_oldest_waiting, .usage = sim_usage, .stats = sim_stats,               \
-    .whole = sim_whole, .backup = sim_backup, .reader = sim_reader
+    .marks = rv__sim_marks, .whole = sim_whole, .backup = sim_backup, .reader = sim_reader
 
 static const struct rv__store_ops sim_ops = {
     .name = "simulated",
@@ -347,6 +356,8 @@ static const struct rv__store_ops sim_ops = {
     .define = sim_define,
     .forget = sim_forget,
     .import = sim_import,
+    .take_marks = rv__sim_take_marks,
+    .move_marks = rv__sim_move_marks,
     READING,
     .close = sim_close,
 };
@@ -357,6 +368,8 @@ static const struct rv__store_ops reader_ops = {
     .define = refuse_define,
     .forget = refuse_forget,
     .import = refuse_import,
+    .take_marks = refuse_marks,
+    .move_marks = refuse_marks,
     .members = rv__sim_members,
     READING,
     .close = handle_close,
@@ -368,6 +381,8 @@ const struct rv__store_ops rv__sim_member_ops = {
     .define = sim_define,
     .forget = sim_forget,
     .import = sim_import,
+    .take_marks = rv__sim_take_marks,
+    .move_marks = rv__sim_move_marks,
     .rejoin = rv__sim_rejoin,
     .renew = rv__sim_renew,
     .part = rv__sim_part,
@@ -384,6 +399,8 @@ const struct rv__store_ops rv__sim_aide_ops = {
     .define = refuse_define,
     .forget = refuse_forget,
     .import = refuse_import,
+    .take_marks = refuse_marks,
+    .move_marks = refuse_marks,
     .expire = rv__sim_expire,
     .claim = rv__sim_claim,
     .claim_run = rv__sim_claim_run,

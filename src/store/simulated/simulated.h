@@ -31,6 +31,7 @@ struct rv__sim_definition;
 struct rv__sim_line_row;
 struct rv__sim_lane;
 struct rv__sim_request;
+struct rv__sim_mark;
 struct rv__sim_member;
 
 struct rv__sim_store {
@@ -41,8 +42,10 @@ struct rv__sim_store {
     struct rv__sim_definition *definitions;
     struct rv__sim_line_row *lines; /* of the logs, in the order of their ids */
     size_t line_count, line_cap;
-    uint64_t seq, run_number; /* the last ones given */
-    uint64_t forgotten;       /* the last seq or id that a forgotten run had */
+    uint64_t seq, run_number;   /* the last ones given */
+    uint64_t forgotten;         /* the last seq or id that a forgotten run had */
+    struct rv__sim_mark *marks; /* by name */
+    size_t mark_count, mark_cap;
     enum rv__sim_store_fate fate;
     /* Is this write refused for good (RV_EINVAL), the others of its commit written? NULL: none is. It may
      * not call the store. */
@@ -103,10 +106,18 @@ int64_t rv__sim_lease_until_ms(const struct rv__sim_store *sim, int64_t slot); /
 void rv__sim_leases_shift(struct rv__sim_store *sim, int64_t ms);
 void rv__sim_lapse(struct rv__sim_store *sim, int64_t slot); /* nobody has noticed it yet */
 int64_t rv__sim_owner(const struct rv__sim_store *sim, struct rv__str run);
+/* Nobody's, and at rest or given up: when it is to go on; 0: not by itself. */
+int64_t rv__sim_sleeps_until(const struct rv__sim_store *sim, struct rv__str run);
 /* Active, and given up or given to somebody, and not written since. */
 bool rv__sim_given(const struct rv__sim_store *sim, struct rv__str run);
 bool rv__sim_orphaned(const struct rv__sim_store *sim,
-                      struct rv__str run); /* active, and nobody's */
+                      struct rv__str run); /* active, and nobody's; not: given up */
+bool rv__sim_gave_up(const struct rv__sim_store *sim, struct rv__str run,
+                     int64_t member); /* that one did, since the run went on last */
+/* Active, and given up by its last owner, which could not continue it. *ret_lacks: for want of which function; empty:
+ * of something else, or of several. */
+bool rv__sim_given_up(const struct rv__sim_store *sim, struct rv__str run,
+                      struct rv__str *ret_lacks);
 /* *ret_from: what had become of who had the run before, when it was claimed last. */
 int64_t rv__sim_writer(const struct rv__sim_store *sim, struct rv__str run, uint64_t seq,
                        enum rv__store_orphan *ret_from);

@@ -52,7 +52,7 @@ struct rv__sim_run {
     uint64_t snapshot_seq;
     int64_t owner;     /* the member that has it; 0: nobody */
     struct text lacks; /* of one that was given up: what for; none: it was not */
-    int64_t handed[8]; /* the members that gave it up since it was last written by another reason */
+    int64_t handed[8]; /* who gave it up since it went on last; 0: it was given to somebody */
     size_t handed_count;
     bool given;                 /* it was so by the last write */
     enum rv__store_orphan from; /* what became of the one before, when it was last claimed */
@@ -62,8 +62,15 @@ struct rv__sim_lane {
     int64_t slot;
     enum rv__store_orphan ended; /* STORE_NOBODYS: it lives */
     int64_t since_ms, renewed_ms, lease_ms;
+    char workers[RV__STORE_ADDRESS_SIZE]; /* where workers reach it; "": it does not say */
     int place;
     bool dead; /* its process is */
+};
+
+struct rv__sim_mark {
+    struct text name;
+    uint64_t seq, index;
+    int64_t slot; /* the member that has it, if that one lives */
 };
 
 struct rv__sim_request {
@@ -135,7 +142,7 @@ extern const struct rv__store_ops rv__sim_member_ops, rv__sim_aide_ops;
 int rv__sim_member_commit(struct rv__store *store, struct rv__store_write *writes, size_t count,
                           rv_error *err);
 int rv__sim_rejoin(struct rv__store *store, rv_error *err);
-int rv__sim_renew(struct rv__store *store, rv_error *err);
+int rv__sim_renew(struct rv__store *store, const char *workers, rv_error *err);
 int rv__sim_part(struct rv__store *store, rv_error *err);
 int64_t rv__sim_member_id(const struct rv__store *store);
 int rv__sim_aide(struct rv__store *store, struct rv__store **ret, rv_error *err);
@@ -146,8 +153,8 @@ int rv__sim_claim_run(struct rv__store *aide, int64_t member, struct rv__str run
                       int64_t *ret_owner, enum rv__store_orphan *ret_from, rv_error *err);
 int rv__sim_owner_of(struct rv__store *aide, struct rv__str run, int64_t *ret_owner,
                      bool *ret_lacks, rv_error *err);
-int rv__sim_members(struct rv__store *store, rv__store_visit_member *visit, void *arg,
-                    rv_error *err);
+int rv__sim_members(struct rv__store *store, bool reachable, rv__store_visit_member *visit,
+                    void *arg, rv_error *err);
 int rv__sim_ask(struct rv__store *aide, int64_t to, struct rv__str request, uint64_t *ret_id,
                 rv_error *err);
 int rv__sim_asked(struct rv__store *aide, int64_t member, rv__store_visit_text *visit, void *arg,
@@ -156,6 +163,12 @@ int rv__sim_answer(struct rv__store *aide, uint64_t id, struct rv__str answer, r
 int rv__sim_answered(struct rv__store *aide, uint64_t id, bool give_up, rv__store_visit_text *visit,
                      void *arg, rv_error *err);
 int rv__sim_await(struct rv__store *aide, int64_t timeout_ms, rv_error *err);
+int rv__sim_take_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                       rv_error *err);
+int rv__sim_move_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                       rv_error *err);
+int rv__sim_marks(struct rv__store *store, rv__store_visit_mark *visit, void *arg, rv_error *err);
+void rv__sim_marks_clear(struct rv__sim_store *sim);
 void rv__sim_member_close(struct rv__store *store);
 void rv__sim_members_clear(struct rv__sim_store *sim);
 

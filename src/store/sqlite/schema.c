@@ -1,13 +1,13 @@
-/* schema.c: the tables, and how they came to be.
+/* schema.c: the tables, and the migrations that make them.
  *
- * `migrations` is the history: entry n takes a file from schema n to n + 1, in one transaction
- * together with the number (user_version). An entry that was released is never edited. The number is
- * looked at before anything else is done to a file, so a newer one is left exactly as it is.
+ * Entry n of `migrations` takes a file from schema n to n + 1, in one transaction together with the
+ * number (user_version). A released entry is never edited. The number is read before anything else is
+ * done to a file, so a file of a newer version is not changed.
  *
- * Why these tables: docs/adr/0006-sqlite-schema.md. In short: run ids become integer keys and the
- * names of workflows, versions and statuses integer ids, so that rows and indexes are small; the
- * journal is appended at its end and has no index: the rows of a run are a chain (ADR 0018); what is
- * large and never changes (inputs) is not in the row that changes. */
+ * Why these tables: docs/adr/0006-sqlite-schema.md. In short: run ids are replaced by integer keys, and the
+ * names of workflows, versions and statuses by integer ids, so that rows and indexes are small. The journal
+ * is append-only and has no index: the rows of a run are a chain (ADR 0018). Inputs are large and never
+ * change, so they are not in the row that changes. */
 #include "store/sqlite/sqlite.h"
 
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "base/error.h"
 
-/* "Rval": tells our files from other people's. */
+/* "Rval": marks a file as ours. */
 #define APPLICATION_ID "1383489900"
 
 static const char *const migrations[] = {
@@ -24,7 +24,7 @@ static const char *const migrations[] = {
     "CREATE TABLE names(id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);"
     "CREATE TABLE definitions(hash TEXT PRIMARY KEY, plan TEXT NOT NULL);"
     /* workflow, version, status: ids of names. Times: wall ms, 0 = not yet. head: the last row of its
-     * journal; of an active run, as of a while ago (heads.c). */
+     * journal; of an active run perhaps an older one (heads.c). */
     "CREATE TABLE runs(key INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, workflow INTEGER,"
     " version INTEGER, status INTEGER, active INTEGER NOT NULL, wake_at INTEGER NOT NULL,"
     " created INTEGER NOT NULL, started INTEGER NOT NULL, completed INTEGER NOT NULL,"
@@ -40,14 +40,13 @@ static const char *const migrations[] = {
     "CREATE INDEX runs_finished ON runs(completed)"
     " WHERE completed <> 0 AND active = 0 AND wake_at = 0;"
     "CREATE TABLE inputs(run INTEGER PRIMARY KEY, input TEXT NOT NULL);"
-    /* status: the id of a name; 0: finished and at rest; -1: all; -2: that wait for somebody. */
+    /* status: the id of a name; 0: finished and not active; -1: all; -2: waiting for a person or signal. */
     "CREATE TABLE counts(status INTEGER PRIMARY KEY, runs INTEGER NOT NULL);"
     /* prev: the run's row before this one; 0 = it is the first. */
     "CREATE TABLE journal(seq INTEGER PRIMARY KEY, run INTEGER NOT NULL, prev INTEGER NOT NULL,"
     " facts TEXT NOT NULL);"
-    /* Chunks: the results `first` to `first` + `count` - 1. json has one behind the other, and sizes how
-     * many bytes each has, with commas; "-": none. The rows are appended; the index has what the check
-     * for a result that exists needs. */
+    /* A chunk has the results `first` to `first` + `count` - 1, concatenated in json; sizes has the length of each,
+     * with commas; "-": none. Rows are appended; the index serves the check whether a result exists. */
     "CREATE TABLE results(id INTEGER PRIMARY KEY, run INTEGER NOT NULL, key TEXT NOT NULL,"
     " first INTEGER NOT NULL, count INTEGER NOT NULL, sizes TEXT NOT NULL, json TEXT NOT NULL);"
     "CREATE INDEX results_place ON results(run, key, first, count);"
@@ -65,12 +64,15 @@ static const char *const migrations[] = {
     "CREATE INDEX logs_stream ON logs(run, path) WHERE kind = 'stream';"
     /* Runs whose rows are gone, and whose journal, results and logs are being deleted. */
     "CREATE TABLE forgotten(run INTEGER PRIMARY KEY, head INTEGER NOT NULL);"
-    /* For people with a shell. */
+    /* For people who use the sqlite3 shell. */
     "CREATE VIEW run_list AS SELECT r.id, w.name AS workflow, s.name AS status,"
     " datetime(r.created / 1000, 'unixepoch') AS created, r.active, r.wake_at, r.failed_step,"
     " r.error, v.name AS version, r.key FROM runs r LEFT JOIN names w ON w.id = r.workflow"
     " LEFT JOIN names s ON s.id = r.status LEFT JOIN names v ON v.id = r.version;"
     "PRAGMA application_id = " APPLICATION_ID ";",
+    /* 1 -> 2. place: the index. */
+    "CREATE TABLE marks(name TEXT PRIMARY KEY, seq INTEGER NOT NULL, place INTEGER NOT NULL)"
+    " WITHOUT ROWID;",
 };
 
 enum { VERSION = sizeof migrations / sizeof *migrations };
@@ -150,7 +152,7 @@ int rv__sqlite_schema_upgrade(struct rv__sqlite_conn *conn, int version, rv_erro
         if (rc == RV_OK)
             rc = exec(conn, "COMMIT", err);
         if (rc < 0 && !sqlite3_get_autocommit(conn->db))
-            (void)exec(conn, "ROLLBACK", NULL); /* the first failure is the one to tell */
+            (void)exec(conn, "ROLLBACK", NULL); /* the first failure is reported */
     }
     return rc;
 }

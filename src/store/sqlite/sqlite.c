@@ -1,9 +1,8 @@
 /* sqlite.c: the store in a SQLite file: opening, closing, statements, errors.
  *
- * WAL with synchronous FULL: a commit is one append and one sync, readers never wait for the writer
- * nor it for them. The writer carries the WAL over into the file itself, when enough has gathered:
- * see carry_over(). Nothing is checked at start-up that grows with the store: opening a store of a
- * million runs reads a handful of pages. */
+ * WAL with synchronous FULL: a commit is one append and one sync; readers and the writer do not wait for
+ * each other. The writer makes the checkpoints itself: see checkpoint(). Start-up checks nothing that
+ * grows with the store: opening a store of a million runs reads a few pages. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -20,16 +19,16 @@
 
 enum {
     BUSY_MS = 5000,
-    CHECKPOINT_PAGES = 4000, /* carry over from 16 MB of WAL on */
-    /* From 32 MB on, and again after as much more: readers follow each other so closely that the
-     * WAL is never free to begin anew. Wait for those of the moment, but not for one that hangs. */
+    CHECKPOINT_PAGES = 4000, /* checkpoint from 16 MB of WAL on */
+    /* From 32 MB on, and again after as much more: there is always a reader, so the WAL could never be
+     * restarted. Wait for the present readers, but not for one that hangs. */
     CHECKPOINT_WAIT_PAGES = 8000,
     CHECKPOINT_WAIT_MS = 1000,
-    CHECKPOINT_TRY_MS = 25,    /* see carry_over_all() */
-    WAL_KEEP_BYTES = 32 << 20, /* a WAL that grew beyond is cut when it begins anew */
+    CHECKPOINT_TRY_MS = 25,    /* see checkpoint_all() */
+    WAL_KEEP_BYTES = 32 << 20, /* a larger WAL is truncated when it restarts */
     WRITER_CACHE_KB = 16384,
     READER_CACHE_KB = 4096,
-    RUN_SLOTS = 4096, /* runs that take turns at once: a few hundreds, at most thousands */
+    RUN_SLOTS = 4096, /* runs that are written at the same time: hundreds, at most thousands */
     NAME_SLOTS = 512,
 };
 
@@ -46,20 +45,19 @@ enum {
 #define LOG_COLUMNS                                                                       \
     "l.id, r.id, l.at, l.level, l.path, l.step, l.attempt, l.message, l.metadata, l.kind" \
     " FROM logs l"
-/* Lists of runs find the times and keys, from an index alone; each row is then read for itself, so that
- * one that cannot be read stops nobody.
+/* Lists of runs get times and keys from an index alone. Each row is then read separately, so that a damaged one
+ * does not hide the others.
  *
- * By (time, key) behind a place. Two halves that SQLite merges: those of the same millisecond, which may
- * be a million, and the later ones; a comparison of the pair would walk over the former from their
- * beginning for each page. */
+ * Ordered by (time, key), after a given place. SQLite merges two halves: the runs of the same millisecond, which
+ * may be a million, and the later ones. A comparison of pairs would walk over the former for each page. */
 #define BY_TIME(time, index, where, at, key, limit)                                          \
     "SELECT " time ", key FROM runs INDEXED BY " index " WHERE " where " AND " time " = " at \
     " AND key > " key " UNION ALL SELECT " time ", key FROM runs INDEXED BY " index          \
     " WHERE " where " AND " time " > " at " ORDER BY 1, 2 LIMIT " limit
 #define LIST_COLUMNS "SELECT r.created, r.key, r.id FROM runs r INDEXED BY "
-/* A row with an absurd number does not use up the numbers of all others. */
+/* A damaged row with an absurd number must not use up the range of numbers. */
 #define SANE(number) " WHERE " number " < 4611686018427387904"
-/* The id belongs to the order: two runs of one millisecond. */
+/* The id orders runs of the same millisecond. */
 #define LIST_ORDER   "(r.created, r.id) < (?1, ?2) ORDER BY r.created DESC, r.id DESC"
 
 static const char *const texts[SQLS] = {
@@ -124,6 +122,9 @@ static const char *const texts[SQLS] = {
                       " INDEXED BY logs_run WHERE run = ?1 LIMIT ?2)",
     [SQL_DROP_FORGOTTEN] = "DELETE FROM forgotten WHERE run = ?1",
     [SQL_SET_META] = "INSERT OR REPLACE INTO meta(key, value) VALUES(?1, ?2)",
+    [SQL_ADD_MARK] = "INSERT OR IGNORE INTO marks(name, seq, place) VALUES(?1, ?2, ?3)",
+    [SQL_MOVE_MARK] = "UPDATE marks SET seq = ?2, place = ?3 WHERE name = ?1",
+    [SQL_DROP_MARK] = "DELETE FROM marks WHERE name = ?1",
 
     [SQL_DEFINITION] = "SELECT plan FROM definitions WHERE hash = ?1",
     [SQL_RUN] = "SELECT " RUN_COLUMNS WITH_INPUT " FROM runs r WHERE r.id = ?1",
@@ -172,6 +173,8 @@ static const char *const texts[SQLS] = {
                             "?3") " ORDER BY l.id LIMIT ?2",
     [SQL_COUNTS] = "SELECT n.name, c.runs FROM counts c JOIN names n ON n.id = c.status"
                    " WHERE c.runs <> 0 ORDER BY n.name",
+    [SQL_MARK] = "SELECT name, seq, place FROM marks WHERE name = ?1",
+    [SQL_MARKS] = "SELECT name, seq, place FROM marks ORDER BY name",
     [SQL_COUNT_OF] = "SELECT runs FROM counts WHERE status = ?1",
     [SQL_FINISHED] = BY_TIME("completed", "runs_finished",
                              "completed <> 0 AND active = 0 AND wake_at = 0", "?1", "?2", "?3"),
@@ -197,11 +200,11 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
     const char *path = conn->path, *why = sqlite3_errstr(sqlite_rc);
     size_t len = strlen(path);
     if (len > 96)
-        path += len - 96; /* the end of a long path says more than its beginning */
+        path += len - 96; /* of a long path, show the end */
     int extended = conn->db != NULL ? sqlite3_extended_errcode(conn->db) : sqlite_rc;
     int system = conn->db != NULL ? sqlite3_system_errno(conn->db) : 0;
     if ((extended & 0xff) != (sqlite_rc & 0xff))
-        extended = sqlite_rc; /* the connection remembers another failure */
+        extended = sqlite_rc; /* the connection's last error is another one */
 
     switch (sqlite_rc & 0xff) {
     case SQLITE_NOMEM: return rv__nomem(err);
@@ -228,7 +231,7 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         "the store '%s' is damaged (%s): restore a backup, or save what can be "
                         "read with the .recover command of sqlite3",
                         path, why);
-    case SQLITE_FORMAT: /* our own: SQLite does not use it any more */
+    case SQLITE_FORMAT: /* we use it; SQLite itself no longer does */
         return rv__fail(err, RV_EPARSE,
                         "a record in the store '%s' is damaged: a column has the wrong type", path);
     case SQLITE_NOTADB:
@@ -250,7 +253,7 @@ int rv__sqlite_fail(struct rv__sqlite_conn *conn, int sqlite_rc, rv_error *err)
                         "reading or writing the store '%s' failed (%s, SQLite %d): nothing was "
                         "written; check the disk",
                         path, system != 0 ? strerrordesc_np(system) : why, extended);
-    default: /* what SQLite may invent in a later version */
+    default: /* codes of later versions of SQLite */
         return rv__fail(err, RV_ESTORE, "the store '%s' failed (SQLite %d): %s", path, extended,
                         conn->db != NULL ? sqlite3_errmsg(conn->db) : why);
     }
@@ -387,7 +390,7 @@ struct rv__sqlite_conn *rv__sqlite_enter(struct rv__store *store)
 {
     struct rv__sqlite_conn *conn = ((struct rv__sqlite *)store)->conn;
     int rc = pthread_mutex_lock(&conn->lock);
-    assert(rc == 0); /* EDEADLK: a visitor calls the store that called it */
+    assert(rc == 0); /* EDEADLK: a visitor calls its own store */
     (void)rc;
     return conn;
 }
@@ -411,11 +414,11 @@ static int clamp_ms(int64_t ms)
     return ms < INT32_MAX ? (int)ms : INT32_MAX;
 }
 
-/* Carry all of the WAL over, so that it begins anew: wait for readers of what is in it. SQLite waits for the
- * place of a reader that has an old view. When that reader has left, others may have taken the place, with the newest
- * view, one after the other and never all gone: they are in nobody's way, but it waits for them in vain. So it
- * waits for a short time only, and is asked again: then it looks anew who has which view. */
-static void carry_over_all(struct rv__sqlite_conn *conn, const char *schema, int *left, int *done)
+/* Checkpoint the whole WAL, so that it restarts. That waits for readers with an old snapshot. SQLite waits for the
+ * slot of such a reader; when it has left, other readers may use the slot in turn. Those have the newest snapshot
+ * and do not matter, but SQLite would still wait for them. So each attempt waits briefly, and the next one looks
+ * again at who has which snapshot. */
+static void checkpoint_all(struct rv__sqlite_conn *conn, const char *schema, int *left, int *done)
 {
     int64_t now_ms = rv__mono_ms(rv__clock_real());
     int64_t until_ms = now_ms + conn->writer.reader_wait_ms;
@@ -426,9 +429,9 @@ static void carry_over_all(struct rv__sqlite_conn *conn, const char *schema, int
     (void)sqlite3_busy_timeout(conn->db, clamp_ms(conn->busy_ms));
 }
 
-/* After each commit: SQLite's hook. Whatever goes wrong here is tried again after a later commit;
- * this one is on disk already, so it must not be told of it. */
-static int carry_over(void *arg, sqlite3 *db, const char *schema, int pages)
+/* SQLite's hook after each commit. A failure is ignored and the checkpoint tried after a later commit: this
+ * commit is on disk already and must not be reported as failed. */
+static int checkpoint(void *arg, sqlite3 *db, const char *schema, int pages)
 {
     struct rv__sqlite_conn *conn = arg;
     struct rv__sqlite_writer *w = &conn->writer;
@@ -437,7 +440,7 @@ static int carry_over(void *arg, sqlite3 *db, const char *schema, int pages)
         w->wait_pages = CHECKPOINT_WAIT_PAGES;
     if (pages >= w->wait_pages) {
         w->wait_pages = pages + CHECKPOINT_WAIT_PAGES;
-        carry_over_all(conn, schema, &left, &done);
+        checkpoint_all(conn, schema, &left, &done);
     } else if (pages >= CHECKPOINT_PAGES) {
         (void)sqlite3_wal_checkpoint_v2(db, schema, SQLITE_CHECKPOINT_PASSIVE, &left, &done);
     }
@@ -457,7 +460,7 @@ static void conn_free(struct rv__sqlite_conn *conn)
         return;
     for (int i = 0; i < SQLS; i++)
         (void)sqlite3_finalize(conn->statements[i]); /* repeats an old failure */
-    (void)sqlite3_close(conn->db); /* every statement is gone: nothing keeps it open */
+    (void)sqlite3_close(conn->db); /* all statements are finalized: it cannot be busy */
     rv__sqlite_runs_done(&conn->writer.runs);
     rv__sqlite_cache_done(&conn->writer.names);
     rv__buf_done(&conn->writer.chunk);
@@ -469,7 +472,7 @@ static void conn_free(struct rv__sqlite_conn *conn)
     rv__free(conn);
 }
 
-/* The lock tells a thread that already has it, so that a visitor's mistake does not hang. */
+/* An error-checking mutex: a visitor that calls its own store fails instead of hanging. */
 static int lock_init(pthread_mutex_t *lock)
 {
     pthread_mutexattr_t attr;
@@ -481,7 +484,7 @@ static int lock_init(pthread_mutex_t *lock)
     return rc == 0 ? RV_OK : RV_ENOMEM;
 }
 
-/* A connection that has not looked at its file yet. */
+/* A connection whose file is not opened yet. */
 static int conn_new(const char *path, const char *vfs, int64_t busy_ms, uint64_t tail_rows,
                     struct rv__sqlite_conn **ret, rv_error *err)
 {
@@ -499,7 +502,7 @@ static int conn_new(const char *path, const char *vfs, int64_t busy_ms, uint64_t
     }
     memcpy(conn->path, path, strlen(path) + 1);
     const sqlite3_vfs *found = vfs != NULL ? sqlite3_vfs_find(vfs) : NULL;
-    conn->vfs = found != NULL ? found->zName : vfs; /* one that is not there fails when opening */
+    conn->vfs = found != NULL ? found->zName : vfs; /* an unknown one fails when opening */
     conn->busy_ms = busy_ms > 0 ? busy_ms : BUSY_MS;
     conn->tail_rows = tail_rows > 0 ? tail_rows : SQLITE_TAIL_ROWS;
     conn->memory = strcmp(path, ":memory:") == 0;
@@ -511,13 +514,13 @@ static int conn_new(const char *path, const char *vfs, int64_t busy_ms, uint64_t
 
 static int conn_connect(struct rv__sqlite_conn *conn, const char *name, int flags, rv_error *err)
 {
-    /* Our own lock is enough for the connection: SQLite need not take its own as well. */
+    /* We lock the connection ourselves: SQLite need not. */
     int rc = sqlite3_open_v2(name, &conn->db, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE,
                              conn->vfs);
     if (rc != SQLITE_OK)
         return rv__sqlite_fail(conn, rc, err);
     (void)sqlite3_busy_timeout(conn->db, clamp_ms(conn->busy_ms));
-    /* What is in the file is data: it may not bring code along, nor be changed behind SQLite. */
+    /* The file is only data: it may contain no code, and its schema tables cannot be written. */
     (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     (void)sqlite3_db_config(conn->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     return RV_OK;
@@ -551,26 +554,26 @@ static int has_wal(const char *path, bool *ret, rv_error *err)
     return rc;
 }
 
-/* Is it a folder, or is it not there? SQLite says "unable to open" to both. */
+/* Is it a folder, or does it not exist? SQLite reports "unable to open" for both. */
 static int look_at(const char *path, bool read_only, rv_error *err)
 {
     struct stat st;
     if (stat(path, &st) < 0)
         return errno == ENOENT && read_only
                    ? rv__fail(err, RV_ESTORE, "there is no store '%.150s'", path)
-                   : RV_OK; /* what else is wrong comes to light when it is opened */
+                   : RV_OK; /* other errors are reported when it is opened */
     if (S_ISDIR(st.st_mode))
         return rv__fail(err, RV_ESTORE,
                         "cannot open the store '%.100s': it is a folder; name a file in it", path);
     return RV_OK;
 }
 
-/* ------------------------------------------------------------------------- still the same --- */
+/* --------------------------------------------------------------- was the file replaced? --- */
 
-/* By its name, as SQLite knows it: where this process is now makes no difference.
+/* By SQLite's name of the file, which does not depend on the working directory.
  *
- * Not stat(): whoever asks for the times of a file makes Linux (6.13 and later: multigrain timestamps) give the
- * next write a time of its own, and the sync after it then writes the inode too. Measured: 84 -> 156 us. */
+ * Not by stat(): asking for the times of a file makes Linux (6.13 and later: multigrain timestamps) give the
+ * next write a new timestamp, and the sync after it then writes the inode, too. Measured: 84 -> 156 us. */
 static struct rv__sqlite_identity identify(const char *name)
 {
     struct statx st;
@@ -580,7 +583,7 @@ static struct rv__sqlite_identity identify(const char *name)
                                          st.stx_ino };
 }
 
-/* While SQLite has the file open its number is not given to another. */
+/* While SQLite has the file open, no other file gets its inode number. */
 static bool is_still(const struct rv__sqlite_identity *opened, const char *name)
 {
     struct rv__sqlite_identity now = identify(name);
@@ -588,7 +591,7 @@ static bool is_still(const struct rv__sqlite_identity *opened, const char *name)
            (now.known && now.device == opened->device && now.inode == opened->inode);
 }
 
-/* Both are there: the schema was read or written, in the WAL. */
+/* Both files exist by now: the schema was read or written, in WAL mode. */
 static void remember_files(struct rv__sqlite_conn *conn)
 {
     const char *name = conn->memory ? NULL : sqlite3_db_filename(conn->db, "main");
@@ -597,7 +600,7 @@ static void remember_files(struct rv__sqlite_conn *conn)
         conn->wal = identify(sqlite3_filename_wal(name));
 }
 
-/* Reads nothing of the connection that changes. */
+/* Needs no lock: it reads nothing of the connection that changes. */
 static bool are_still(const struct rv__sqlite_conn *conn, bool *wal_only)
 {
     if (!conn->file.known)
@@ -631,7 +634,7 @@ static int sqlite_there(struct rv__store *store, rv_error *err)
     return are_still(conn, &wal_only) ? RV_OK : fail_gone(conn, wal_only, err);
 }
 
-/* For reading only: the writer keeps the file in order, so here is nothing to set up. */
+/* For reading only: the writer maintains the file, so nothing is set up here. */
 static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
 {
     char cache[64];
@@ -643,9 +646,8 @@ static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
     if (rc < 0)
         return rc;
 
-    /* Reading makes the index of the WAL, and a WAL, if they are not there; and only a connection that
-     * could write takes them away again when it is the last. So it may, where there is no WAL to carry
-     * over; nothing is written through it all the same (query_only). */
+    /* Reading creates the WAL and its index if they do not exist, and only a connection that may write removes
+     * them when it is the last. So if there is no WAL yet, this one may write; but it never does (query_only). */
     int mode = wal ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
     rc = conn_connect(conn, conn->path, mode, err);
     if (rc == RV_OK)
@@ -653,8 +655,8 @@ static int conn_open_reader(struct rv__sqlite_conn *conn, rv_error *err)
     int why = conn->db != NULL ? sqlite3_errcode(conn->db) & 0xff : SQLITE_OK;
     bool refused = rc < 0 && (why == SQLITE_CANTOPEN || why == SQLITE_READONLY);
     if (refused && has_wal(conn->path, &wal, NULL) == RV_OK && !wal) {
-        /* Its folder cannot be written, not even for the index of the WAL; but there is no WAL. So
-         * nobody writes, and the file alone is the whole truth. */
+        /* The folder is not writable, not even for the index of the WAL. But there is no WAL, so nobody
+         * writes, and the file alone is complete. */
         struct rv__buf uri;
         (void)sqlite3_close(conn->db); /* no statement is open */
         conn->db = NULL;
@@ -715,7 +717,8 @@ static int conn_open_writer(struct rv__sqlite_conn *conn, size_t max_row_bytes, 
     if (max_row_bytes > 0)
         (void)sqlite3_limit(conn->db, SQLITE_LIMIT_LENGTH,
                             max_row_bytes < INT32_MAX ? (int)max_row_bytes : INT32_MAX);
-    (void)sqlite3_wal_hook(conn->db, carry_over, conn); /* instead of its own, which never waits */
+    (void)sqlite3_wal_hook(conn->db, checkpoint,
+                           conn); /* replaces SQLite's own, which never waits */
     rc = rv__sqlite_last_numbers(conn, &w->seq, &w->run, &w->forgotten, err);
     remember_files(conn);
     return rc;
@@ -733,6 +736,9 @@ static const struct rv__store_ops sqlite_ops = {
     .there = sqlite_there,
     .define = rv__sqlite_define,
     .forget = rv__sqlite_forget,
+    .take_marks = rv__sqlite_take_marks,
+    .move_marks = rv__sqlite_move_marks,
+    .marks = rv__sqlite_marks,
     .import = rv__sqlite_import,
     .definition = rv__sqlite_definition,
     .run = rv__sqlite_run,

@@ -5,7 +5,7 @@
  *   holder.c   the lock of the writing process          write.c    one write within a transaction
  *   whole.c    snapshots of a run or the store          forget.c   deleting runs
  *   cache.c    recently used runs and names             results.c  finished iterations, in chunks
- *   heads.c    the last journal row of each run, and reading it
+ *   heads.c    the last journal row of each run         marks.c    how far followers have come
  *
  * A handle (struct rv__sqlite) is for callers; it works on a connection (struct rv__sqlite_conn). A reader of a
  * file has its own connection; a reader of ":memory:" shares the writer's, which is why every call takes the
@@ -62,6 +62,9 @@ enum rv__sql {
     SQL_DROP_LOGS,
     SQL_DROP_FORGOTTEN,
     SQL_SET_META,
+    SQL_ADD_MARK,
+    SQL_MOVE_MARK,
+    SQL_DROP_MARK,
     /* reading */
     SQL_DEFINITION,
     SQL_RUN,
@@ -92,6 +95,8 @@ enum rv__sql {
     SQL_LOGS_OF_RUN,
     SQL_COUNTS,
     SQL_COUNT_OF,
+    SQL_MARK,
+    SQL_MARKS,
     SQL_FINISHED,
     SQL_OLDEST_WAITING,
     SQL_LAST_NUMBERS,
@@ -402,6 +407,15 @@ int rv__sqlite_define(struct rv__store *store, struct rv__str hash, struct rv__s
                       rv_error *err);
 int rv__sqlite_import(struct rv__store *store, struct rv__str run, rv__store_next_write *next,
                       void *arg, rv_error *err);
+
+/* ---- marks.c */
+
+int rv__sqlite_take_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                          rv_error *err);
+int rv__sqlite_move_marks(struct rv__store *store, struct rv__store_mark *marks, size_t count,
+                          rv_error *err);
+int rv__sqlite_marks(struct rv__store *store, rv__store_visit_mark *visit, void *arg,
+                     rv_error *err);
 
 /* ---- forget.c */
 

@@ -1,8 +1,8 @@
-/* whole.c: a run, or all that there is, as of one moment.
+/* whole.c: reads a whole run, or copies the whole store, as of one moment.
  *
- * The other readings go by pages and let go in between (read.c). These hold one moment of the file to
- * their end, for what they give away must fit together: a read transaction, which keeps nobody from
- * writing, but the WAL from beginning anew. */
+ * Other readers work in pages and end their transaction in between (read.c). These keep one read transaction
+ * to the end, so that all they read is consistent. It does not block writers, but the WAL cannot restart
+ * meanwhile. */
 #include "store/sqlite/sqlite.h"
 
 #include <assert.h>
@@ -11,20 +11,20 @@
 
 #include "base/error.h"
 
-/* Of a backup, between two looks at who waits for it: 4 MB. */
+/* Pages of a backup between two reports of progress: 4 MB. */
 enum { BACKUP_PAGES = 1024 };
 
 static int begin_reading(struct rv__sqlite_conn *conn, rv_error *err)
 {
     uint64_t seq, run, forgotten;
     int rc = rv__sqlite_run_sql(conn, SQL_BEGIN_READING, err);
-    /* The moment is that of the first reading. */
+    /* The snapshot is taken by the first read. */
     return rc == RV_OK ? rv__sqlite_last_numbers(conn, &seq, &run, &forgotten, err) : rc;
 }
 
 static void end_reading(struct rv__sqlite_conn *conn)
 {
-    /* Nothing was written, so there is nothing to lose. */
+    /* Nothing was written, so a failure loses nothing. */
     if (!sqlite3_get_autocommit(conn->db))
         (void)rv__sqlite_run_sql(conn, SQL_ROLLBACK, NULL);
 }
@@ -96,20 +96,20 @@ static int next_line(struct showing *s, sqlite3_stmt *lines, uint64_t *ret_id)
     return rc < 0 ? rc : RV_OK;
 }
 
-/* The rows of the chain and the lines, the lower number first. */
+/* Merge the journal rows and the log lines by number. */
 static int merge(struct showing *s, int64_t run, sqlite3_stmt *lines)
 {
     struct rv__sqlite_conn *conn = s->conn;
     uint64_t line = 0;
     size_t left = conn->chain.count;
-    bool gone = false; /* it cannot be: this is one moment */
+    bool gone = false; /* always false within one snapshot */
     int rc = next_line(s, lines, &line);
     while (rc == RV_OK && (left > 0 || line != UINT64_MAX) && !gone) {
         if (left > 0 && conn->chain.of[left - 1] < line) {
             rc = rv__sqlite_visit_turn(conn, run, conn->chain.of[--left], s->visitor->row, s->arg,
                                        &gone, s->err);
         } else {
-            conn->bad = SQLITE_OK; /* of the last row, which was good */
+            conn->bad = SQLITE_OK; /* set by the last row, which was good */
             struct rv__store_log log = rv__sqlite_log_of(conn, lines);
             rc = rv__sqlite_whole(conn, s->err);
             rc = rc < 0 ? rc : s->visitor->log(s->arg, &log);
@@ -199,7 +199,7 @@ static int copy(struct rv__sqlite_conn *conn, sqlite3 *to, const char *path,
     return rc == RV_OK && finished != SQLITE_OK ? fail_copy(to, finished, path, err) : rc;
 }
 
-/* Every page and every index of the copy is read. */
+/* Check every page and index of the copy. */
 static int verify(sqlite3 *to, const char *path, rv_error *err)
 {
     sqlite3_stmt *st = NULL;
@@ -229,7 +229,7 @@ int rv__sqlite_backup(struct rv__store *store, const char *path, rv__store_progr
                              SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX |
                                  SQLITE_OPEN_EXRESCODE,
                              conn->vfs);
-    /* Nobody needs half of it after a crash. */
+    /* No sync: an unfinished copy is useless after a crash. */
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
                           NULL);
@@ -237,7 +237,7 @@ int rv__sqlite_backup(struct rv__store *store, const char *path, rv__store_progr
     if (rc == RV_OK)
         rc = copy(conn, to, path, progress, arg, err);
     end_reading(conn);
-    /* One file, which can be read from where nothing can be written; who writes to it makes a WAL again. */
+    /* Without a WAL the copy is one file, readable also in a read-only folder; a writer turns WAL on again. */
     if (rc == RV_OK &&
         sqlite3_exec(to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) != SQLITE_OK)
         rc = fail_copy(to, sqlite3_errcode(to), path, err);

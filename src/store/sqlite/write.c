@@ -1,10 +1,9 @@
 /* write.c: one write of a commit, within its transaction: rows, facts, results, values, logs.
  *
- * Whatever fails here, the caller rolls back the transaction, or to the savepoint before this write.
- * What can be said of a failure is in its code: RV_ENOMEM and RV_ESTORE may pass, every other one would
- * come again.
+ * After a failure the caller rolls back the transaction, or to the savepoint before this write. RV_ENOMEM
+ * and RV_ESTORE may go away; every other code would come again.
  *
- * Nothing is looked up that is known: the writer remembers runs by their number, and names. */
+ * The writer caches runs by number, and names, so that it need not look them up. */
 #include "store/sqlite/sqlite.h"
 
 #include "base/error.h"
@@ -52,7 +51,7 @@ static int count(struct rv__sqlite_conn *conn, int64_t status, int64_t more, rv_
 
 /* -------------------------------------------------------------------------- runs and names --- */
 
-/* The present row of a statement that has the columns of SQL_FIND_RUN. */
+/* The current row of a statement with the columns of SQL_FIND_RUN. */
 static struct rv__sqlite_known known_of(struct rv__sqlite_conn *conn, sqlite3_stmt *st)
 {
     return (struct rv__sqlite_known){
@@ -104,7 +103,7 @@ int rv__sqlite_find_number(struct rv__sqlite_conn *conn, int64_t number,
     return step_known(conn, st, ret, err);
 }
 
-/* From memory, if it was met lately. */
+/* From the cache, if it is there. */
 static int find_met(struct rv__sqlite_conn *conn, uint64_t number, struct rv__sqlite_known *ret,
                     rv_error *err)
 {
@@ -116,7 +115,7 @@ static int find_met(struct rv__sqlite_conn *conn, uint64_t number, struct rv__sq
     return RV_OK;
 }
 
-/* The id of a name, which is given one if it is new. None: 0. */
+/* The id of a name; a new name gets one. 0: there is no name. */
 static int name_id(struct rv__sqlite_conn *conn, struct rv__str name, int64_t *ret, rv_error *err)
 {
     struct rv__sqlite_slot *slot;
@@ -162,7 +161,7 @@ static void bind_name(struct rv__sqlite_conn *conn, sqlite3_stmt *st, int at, in
         rv__sqlite_bind_str(conn, st, at, (struct rv__str){ NULL, 0 });
 }
 
-/* The run was `before` (key 0: nothing) and is `after` (key 0: gone). */
+/* Update the counts for a run that was `before` (key 0: it did not exist) and is `after` (key 0: deleted). */
 int rv__sqlite_recount(struct rv__sqlite_conn *conn, const struct rv__sqlite_known *before,
                        const struct rv__sqlite_known *after, rv_error *err)
 {
@@ -231,8 +230,7 @@ static int put_row(struct rv__sqlite_conn *conn, enum rv__sql sql, int64_t key, 
     return rv__sqlite_do(conn, st, err);
 }
 
-/* A run whose number is not known is mostly a new one: so it is added, and looked for only if there
- * is one with its id. */
+/* A run whose number is not known is usually new: so insert it, and look it up only if its id exists. */
 static int write_row(struct rv__sqlite_conn *conn, const struct rv__store_run *row, uint64_t seq,
                      struct rv__sqlite_known *known, uint64_t *next_run, rv_error *err)
 {
@@ -404,7 +402,7 @@ int rv__sqlite_write_definition(struct rv__sqlite_conn *conn, struct rv__str has
     return rv__sqlite_do(conn, st, err);
 }
 
-/* The run that a write is about; key 0: one that has no row yet, as far as is known. */
+/* The run of a write; key 0: it has no row yet, as far as known. */
 static int known_run(struct rv__sqlite_conn *conn, const struct rv__store_write *write,
                      struct rv__sqlite_known *ret, rv_error *err)
 {
@@ -419,19 +417,20 @@ static int known_run(struct rv__sqlite_conn *conn, const struct rv__store_write 
     return rc;
 }
 
-/* The rows: the run's own, and that of the journal. *ret_head is then the last of the latter. */
+/* Write the run's row and its journal row. *ret_head: the last journal row of the run. */
 static int write_rows(struct rv__sqlite_conn *conn, struct rv__store_write *write,
                       struct rv__sqlite_known *known, struct rv__sqlite_numbers *n,
                       uint64_t *ret_head, rv_error *err)
 {
-    /* The numbers of the log lines come first. */
+    /* The log lines get their numbers first. */
     uint64_t seq = rv__str_none(write->facts) ? 0 : n->seq + write->log_count + 1;
     uint64_t prev = rv__sqlite_head_of(conn, known), head = seq != 0 ? seq : prev;
     bool recorded = true;
     int rc = RV_OK;
     if (write->row != NULL) {
         rc = write_row(conn, write->row, seq, known, &n->run, err);
-        prev = rv__sqlite_head_of(conn, known); /* it may have been there, unknown to the caller */
+        prev = rv__sqlite_head_of(conn,
+                                  known); /* the run may exist without the caller's knowledge */
         head = seq != 0 ? seq : prev;
     } else if (write->touch != NULL) {
         rc = write_touch(conn, write->touch, head, known, err);

@@ -173,6 +173,39 @@ static void a_beginning_cuts_no_character(void **state)
     assert_true(rv__str_none(rv__str_begin((struct rv__str){ NULL, 0 }, 3)));
 }
 
+static void base64_comes_back(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *bytes; /* NULL: it is none */
+    } rows[] = {
+        { "", "" },
+        { "YQ==", "a" },
+        { "YWI=", "ab" },
+        { "YWJj", "abc" },
+        { "YW\nJj\r\n", "abc" },
+        { "//+/", "\xff\xff\xbf" },
+        { "YWJjZA==", "abcd" },
+        { "YQ", NULL },
+        { "YQ=", NULL },
+        { "Y===", NULL },
+        { "====", NULL },
+        { "YQ==YQ==", NULL },
+        { "YW-_", NULL },
+        { "Y W=", NULL },
+        { "YQ==\n=", NULL },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct rv__buf buf;
+        rv__buf_init(&buf, 100);
+        bool good = rv__buf_from_base64(&buf, rv__str(rows[i].text));
+        if (good != (rows[i].bytes != NULL) ||
+            (good && !rv__str_is(rv__buf_view(&buf), rows[i].bytes)))
+            fail_msg("'%s'", rows[i].text);
+        rv__buf_done(&buf);
+    }
+}
+
 static void a_copy_lives_in_the_arena(void **state)
 {
     (void)state;
@@ -198,6 +231,7 @@ int main(void)
         cmocka_unit_test(no_memory_is_remembered),
         cmocka_unit_test(a_message_keeps_its_end),
         cmocka_unit_test(a_beginning_cuts_no_character),
+        cmocka_unit_test(base64_comes_back),
         cmocka_unit_test(a_copy_lives_in_the_arena),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,6 +14,8 @@ static void every_kind_becomes_its_node(void **state)
           W("- a: { command: [./x, 5], stdin: none, output: text, cwd: sub, env: { A: b } }\n"),
           PLAN(STEP("a", "\"kind\":\"command\",\"with\":{\"argv\":[\"./x\",5],\"stdin\":\"none\","
                          "\"output\":\"text\",\"cwd\":\"sub\",\"env\":{\"A\":\"b\"}}")) },
+        { "a program that YAML reads as a value", W("- a: { command: [true] }\n"),
+          PLAN(STEP("a", "\"kind\":\"command\",\"with\":{\"argv\":[true]}")) },
         { "the same inside", W("- a: { command: { argv: [./x], stdin: context } }\n"),
           PLAN(STEP("a",
                     "\"kind\":\"command\",\"with\":{\"argv\":[\"./x\"],\"stdin\":\"context\"}")) },
@@ -146,10 +148,10 @@ static void what_is_wrong_is_told_at_its_place(void **state)
         { "a kind misspelt, without an alias", W("- comand: [x]\n"),
           "3:3: unknown kind 'comand'; did you mean 'command'?\n" },
         { "a request without time", W("- a: { http: { url: http://u, timeout: 0 } }\n"),
-          "3:40: invalid timeout a number: must be a duration above 0 such as 250ms, 30s or 1h30m, "
+          "3:40: invalid timeout 0: must be a duration above 0 such as 250ms, 30s or 1h30m, "
           "or milliseconds\n" },
         { "nor with less", W("- a: { http: { url: http://u, timeout: -5 } }\n"),
-          "3:40: invalid timeout a number: must be a duration above 0 such as 250ms, 30s or 1h30m, "
+          "3:40: invalid timeout -5: must be a duration above 0 such as 250ms, 30s or 1h30m, "
           "or milliseconds\n" },
         { "nor in words", W("- a: { http: { url: http://u, timeout: 0s } }\n"),
           "3:40: invalid timeout '0s': must be a duration above 0 such as 250ms, 30s or 1h30m, "
@@ -174,6 +176,10 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           "for a shell: [sh, -c, \"…\"]\n" },
         { "a command of nothing", W("- a: { command: [] }\n"),
           "3:17: a command must be a list, …" },
+        { "a list as the program", W("- a: { command: [[x]] }\n"),
+          "3:18: a command begins with the name of a program, and this is a list\n" },
+        { "no name of a program", W("- a: { command: [''] }\n"),
+          "3:19: a command begins with the name of a program, and this is an empty text\n" },
         { "a file, and how to read it",
           W("- a: { command: [x], saveTo: f, output: json }\n"
             "- b: { http: { url: 'http://x', saveTo: f, responseType: text }, saveTo: g }\n"
@@ -193,10 +199,16 @@ static void what_is_wrong_is_told_at_its_place(void **state)
           W("- a: { http: { url: \"${ .input }\", method: \"GET /\", maxBytes: 0, headers: x } "
             "}\n"),
           "3:45: invalid method 'GET /': must be a word such as GET, POST or DELETE\n"
-          "3:63: invalid maxBytes a number: must be a number of bytes from 1 to 67108864\n"
+          "3:63: invalid maxBytes 0: must be a number of bytes from 1 to 67108864\n"
           "3:75: invalid headers 'x': must be a mapping\n" },
         { "http with an unknown key", W("- a: { http: { url: http://u, metod: GET } }\n"),
           "3:31: unknown key 'metod' of http; did you mean 'method'?\n" },
+        { "a delay of nothing", W("- a: { delay: {} }\n"),
+          "3:15: a delay has one of 'duration', 'seconds', 'milliseconds'\n" },
+        { "a delay of two times", W("- a: { delay: { seconds: 1, ms: 1 } }\n"),
+          "3:15: a delay has one of 'duration', 'seconds', 'milliseconds'\n" },
+        { "a delay of another unit", W("- a: { delay: { minutes: 1 } }\n"),
+          "3:15: a delay has one of 'duration', 'seconds', 'milliseconds'\n" },
         { "a time that is none", W("- a: { delay: 5 years }\n"),
           "3:15: invalid delay '5 years': must be a duration such as 250ms, 30s, 5m, 1h30m or 30d, "
           "or "
@@ -311,7 +323,7 @@ static void a_tool_is_held_to_its_keys(void **state)
     expect_problems("no server", W("- a: { tool: { name: t } }\n"),
                     "3:8: a tool needs a 'server'\n");
     expect_problems("arguments", W("- a: { tool: { server: s, name: t, arguments: 3 } }\n"),
-                    "3:47: invalid arguments a number: must be a mapping\n");
+                    "3:47: invalid arguments 3: must be a mapping\n");
     expect_problems("no mapping", W("- a: { tool: search }\n"),
                     "3:14: a tool is a mapping with its 'server', its 'name' and its "
                     "'arguments'\n");

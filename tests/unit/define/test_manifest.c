@@ -134,9 +134,8 @@ static void stages_and_states_correspond(void **state)
         { "a state that is none", M("stages: { one: [ 5, { name: a, agent_id: f } ] }\n"),
           "2:18: a state must be a mapping, { name: …, agent_id: … }, and this is a number\n" },
         { "a list of stages alone", M("stages: [one]\n"),
-          "2:1: a list of 'stages' needs a list of 'states' beside it; or let 'stages' be a "
-          "mapping "
-          "of each to its states\n" },
+          "2:1: 'stages' as a list needs a list 'states' beside it; or make 'stages' a mapping of "
+          "each stage to its states\n" },
     };
     (void)state;
     CHECK_RULES(rules);
@@ -147,7 +146,7 @@ static void names_are_unique_and_aliases(void **state)
     static const struct rule rules[] = {
         { "two states of a stage",
           M("stages:\n  one:\n  - { name: a, agent_id: f }\n  - { name: a, agent_id: f }\n"),
-          "5:7: duplicate state 'a'\n" },
+          "5:7: duplicate state 'a': it must be unique\n" },
         { "not in different stages",
           M("stages: { one: [ { name: a, agent_id: f } ], two: [ { name: a, agent_id: f } ] }\n"),
           "" },

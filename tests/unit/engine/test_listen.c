@@ -4,6 +4,11 @@
 
 #include <pthread.h>
 
+#include "base/json.h"
+#include "engine/engine.h"
+#include "read/read.h"
+#include "store/store.h"
+
 enum { HEARD = 200 };
 
 static struct {
@@ -99,6 +104,20 @@ static int reader(rv_ctx *c)
     return rv_return_json(c, rv_json(c, ".inputs"));
 }
 
+/* Fails once listeners have heard of the final state. */
+static int late(rv_ctx *c)
+{
+    wait_for("final one:b#0");
+    return rv_fail(c, "too late");
+}
+
+static int blocks(rv_ctx *c)
+{
+    while (!rv_ctx_cancelled(c))
+        usleep(500);
+    return rv_fail(c, "cancelled");
+}
+
 static int setup(void **state)
 {
     heard.count = 0;
@@ -106,20 +125,26 @@ static int setup(void **state)
     return rig_setup(state);
 }
 
-/* A file with this manifest, registered; the agents are code. */
-static void define(struct rig *rig, const char *stages)
+/* A file with this manifest, registered in place of what was there. */
+static void define_again(struct rig *rig, const char *stages)
 {
     char path[120];
-    rig_open(rig, NULL);
-    assert_int_equal(rv_agent(rig->engine, "asker", asker, NULL, &rig->err), RV_OK);
-    assert_int_equal(rv_agent(rig->engine, "reader", reader, NULL, &rig->err), RV_OK);
     snprintf(path, sizeof path, "%s/m.yaml", rig->folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     fprintf(file, "name: m\nparameters: { prompt: hello }\nstages:\n%s", stages);
     fclose(file);
-    if (rv_register_file(rig->engine, path, NULL, &rig->err) < 0)
+    if (rv_register_file(rig->engine, path, RV_FILE_OPTS(.replace = true), &rig->err) < 0)
         fail_msg("%s", rig->err.message);
+}
+
+/* An engine with this manifest; the agents are code. */
+static void define(struct rig *rig, const char *stages)
+{
+    rig_open(rig, NULL);
+    assert_int_equal(rv_agent(rig->engine, "asker", asker, NULL, &rig->err), RV_OK);
+    assert_int_equal(rv_agent(rig->engine, "reader", reader, NULL, &rig->err), RV_OK);
+    define_again(rig, stages);
 }
 
 #define TWO                                                                     \
@@ -152,6 +177,86 @@ static void each_event_is_told(void **state)
     assert_int_equal(count_of("state_completed one:b#0 good"), 1);
     assert_int_equal(count_of("stage_completed one:#-1"), 1);
     assert_int_equal(count_of("aborted :#-1"), 0);
+}
+
+/* It has attempts left, and is not tried again: no attempt is used up. One without is. */
+static void what_fails_after_a_final_state_is_not_exhausted(void **state)
+{
+    struct rig *rig = *state;
+    static const char *const types[] = { "dispatch",  "state_completed", "final",
+                                         "exhausted", "suspend",         "completed" };
+    rig_open(rig, NULL);
+    assert_int_equal(rv_agent(rig->engine, "late", late, NULL, &rig->err), RV_OK);
+    assert_int_equal(rv_agent(rig->engine, "reader", reader, NULL, &rig->err), RV_OK);
+    define_again(rig, "  one:\n    - { name: a, agent_id: late, max_retry: 3, critical: true, "
+                      "priority: 1 }\n"
+                      "    - { name: c, agent_id: late, priority: 900 }\n"
+                      "    - { name: b, agent_id: reader, priority: 2, final: true }\n");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        on(rig, types[i], tells, plain, NULL);
+    rig_run(rig, "m", "r1", NULL);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    wait_for("completed :#-1");
+    assert_int_equal(count_of("state_completed one:a#0 bad"), count_of("dispatch one:a#0"));
+    assert_int_equal(count_of("exhausted one:a#0"), 0);
+    assert_int_equal(count_of("state_completed one:c#0 bad"), 1);
+    assert_int_equal(count_of("exhausted one:c#0"), 1);
+    assert_int_equal(count_of("suspend one:a#0"), 0);
+}
+
+static int shows(const rv_lifecycle *event, void *arg)
+{
+    struct rv__str message;
+    char text[100] = "";
+    if (event->error[0] != '\0' && rv__json_get(rv__str(event->error), "message", &message))
+        snprintf(text, sizeof text, " %.*s", (int)message.len, message.at);
+    (void)arg;
+    note("%s %s %s:%s#%d%s%s%s%s", event->type, event->path, event->stage, event->state,
+         event->attempt, event->attachment_id[0] != '\0' ? " attached" : "",
+         event->to[0] != '\0' ? " to " : "", event->to, text);
+    return 0;
+}
+
+static void each_type_has_its_fields(void **state)
+{
+    struct rig *rig = *state;
+    static const char *const types[] = { "dispatch", "redirect", "exhausted", "suspend",
+                                         "final",    "aborted",  "completed" };
+    define(rig, "  one:\n    - { name: a, agent_id: asker, priority: 300, critical: true, "
+                "max_retry: 1, on_failure: b }\n"
+                "    - { name: b, agent_id: reader, priority: 500, final: true }\n");
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        on(rig, types[i], shows, NULL, NULL);
+    atomic_store(&failures, 9);
+    rig_run(rig, "m", "r1", NULL);
+    wait_for("dispatch one:b one:b#0 attached");
+    wait_for("final one:b one:b#0 attached");
+    wait_for("completed  :#-1"); /* a had not begun, or did not count any more */
+    define_again(rig, "  one:\n    - { name: a, agent_id: asker, priority: 300, critical: true, "
+                      "max_retry: 1, on_failure: b }\n"
+                      "    - { name: b, agent_id: reader, priority: 500 }\n");
+    atomic_store(&failures, 9);
+    rig_run(rig, "m", "r2", NULL);
+    wait_for("redirect one:a one:a#0 attached to b \"not yet\"");
+    wait_for("exhausted one:a one:a#1 attached \"not yet\"");
+    wait_for(
+        "suspend one:a one:a#-1 \"the critical state 'a' failed, and its attempts are used up: "
+        "not yet\"");
+    assert_int_equal(rv_decide(rig->engine, "r2", RV_ABORT, NULL, &rig->err), RV_OK);
+    wait_for("aborted  :#-1 \"the critical state 'a' failed, and its attempts are used up: not "
+             "yet\"");
+}
+
+static void without_listeners_nobody_follows_the_feed(void **state)
+{
+    struct rig *rig = *state;
+    define(rig, TWO);
+    rig_run(rig, "m", "r1", NULL);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    assert_null(rig->engine->listeners);
+    assert_null(rig->engine->notify);
+    on(rig, "completed", tells, plain, "x");
+    assert_non_null(rig->engine->listeners);
 }
 
 static void a_listener_decides(void **state)
@@ -237,6 +342,163 @@ static void agents_of_code_have_their_inputs(void **state)
     rv_run_state_free(run);
 }
 
+/* What a listener's command has kept, as "type path;". */
+static void expect_told(struct rig *rig, const char *name, const char *expected)
+{
+    char path[120], line[1000], text[2000] = "";
+    snprintf(path, sizeof path, "%s/%s", rig->folder, name);
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    while (fgets(line, sizeof line, file) != NULL) {
+        struct rv__str type, at = { "", 0 };
+        assert_true(rv__json_get(rv__str(line), "type", &type));
+        (void)rv__json_get(rv__str(line), "path", &at);
+        size_t len = strlen(text);
+        snprintf(text + len, sizeof text - len, "%.*s %.*s;", (int)type.len, type.at, (int)at.len,
+                 at.at);
+    }
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+#define TELLING                                                                      \
+    "listeners:\n  - { on: [state_completed, stage_completed, completed, aborted], " \
+    "command: [sh, -c, 'cat >>told; echo >>told'] }\n"
+
+/* A workflow in which the manifest is nested. */
+static void define_outer(struct rig *rig)
+{
+    char path[120];
+    snprintf(path, sizeof path, "%s/outer.yaml", rig->folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "name: outer\nsteps:\n  - first: { value: 1 }\n"
+                  "  - each: { forEach: [1], run: [ { inner: { workflow: m } } ] }\n");
+    fclose(file);
+    if (rv_register_file(rig->engine, path, NULL, &rig->err) < 0)
+        fail_msg("%s", rig->err.message);
+}
+
+static void listeners_of_a_nested_manifest_are_told_what_happens_in_it(void **state)
+{
+    struct rig *rig = *state;
+    define(rig, TWO TELLING);
+    define_outer(rig);
+    rig_run(rig, "outer", "r1", NULL);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    assert_int_equal(rv_listeners_wait(rig->engine, "r1", 60000, &rig->err), RV_OK);
+    expect_told(rig, "told",
+                "\"state_completed\" \"each:iter0:node0:inner:node0:one:a\";"
+                "\"state_completed\" \"each:iter0:node0:inner:node0:one:b\";"
+                "\"stage_completed\" \"each:iter0:node0:inner:node0:one\";"
+                "\"completed\" \"each:iter0:node0:inner\";");
+}
+
+static void listeners_of_a_nested_manifest_are_told_that_it_was_cancelled(void **state)
+{
+    struct rig *rig = *state;
+    rig_open(rig, NULL);
+    assert_int_equal(rv_agent(rig->engine, "blocks", blocks, NULL, &rig->err), RV_OK);
+    define_again(rig, "  one:\n    - { name: a, agent_id: blocks }\n" TELLING);
+    define_outer(rig);
+    on(rig, "dispatch", tells, plain, NULL);
+    rig_run(rig, "outer", "r1", NULL);
+    wait_for("dispatch one:a#0");
+    assert_int_equal(rv_cancel_run(rig->engine, "r1", &rig->err), RV_OK);
+    assert_int_equal(rig_wait(rig, "r1"), RV_CANCELLED);
+    assert_int_equal(rv_listeners_wait(rig->engine, "r1", 60000, &rig->err), RV_OK);
+    expect_told(rig, "told", "\"aborted\" \"each:iter0:node0:inner\";");
+}
+
+static struct rv__store_ops ops;
+static const struct rv__store_ops *real;
+static atomic_int refusals;
+
+/* Reads a run, but not at first. */
+static int refuses_run(struct rv__store *store, struct rv__str id, rv__store_visit_run *visit,
+                       void *arg, rv_error *err)
+{
+    return atomic_fetch_sub(&refusals, 1) > 0 ? RV_ESTORE : real->run(store, id, visit, arg, err);
+}
+
+static void what_happens_while_the_store_fails_is_told(void **state)
+{
+    struct rig *rig = *state;
+    define(rig, TWO TELLING);
+    struct rv__reading *reading = rig->engine->reading;
+    atomic_store(&refusals, 3);
+    pthread_mutex_lock(&reading->lock);
+    real = reading->store->ops;
+    ops = *real;
+    ops.run = refuses_run;
+    reading->store->ops = &ops;
+    pthread_mutex_unlock(&reading->lock);
+    rig_run(rig, "m", "r1", NULL);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    assert_int_equal(rv_listeners_wait(rig->engine, "r1", 60000, &rig->err), RV_OK);
+    assert_true(atomic_load(&refusals) <= 0);
+    expect_told(rig, "told",
+                "\"state_completed\" \"one:a\";\"state_completed\" \"one:b\";"
+                "\"stage_completed\" \"one\";\"completed\" ;");
+}
+
+/* A workflow whose listener keeps what it is told in a file of its name, once there is one named "open NAME". */
+static void define_named(struct rig *rig, const char *name)
+{
+    char path[120];
+    snprintf(path, sizeof path, "%s/%s.yaml", rig->folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(
+        file,
+        "name: %s\nstages: { one: [ { name: a, agent_id: asker } ] }\nlisteners:\n"
+        "  - { on: [completed], command: [sh, -c, 'test -e open-%s && cat >>%s && echo >>%s'] }\n",
+        name, name, name, name);
+    fclose(file);
+    if (rv_register_file(rig->engine, path, NULL, &rig->err) < 0)
+        fail_msg("%s", rig->err.message);
+}
+
+static void open_listener(struct rig *rig, const char *name)
+{
+    char path[120];
+    snprintf(path, sizeof path, "%s/open-%s", rig->folder, name);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+}
+
+static void open_three(struct rig *rig)
+{
+    rig_open(rig, NULL);
+    assert_int_equal(rv_agent(rig->engine, "asker", asker, NULL, &rig->err), RV_OK);
+    define_named(rig, "ahead");
+    define_named(rig, "behind");
+    define_named(rig, "last");
+}
+
+/* Its mark comes between others that are further. */
+static void a_workflow_is_told_what_it_missed_though_others_are_further(void **state)
+{
+    struct rig *rig = *state;
+    static const char *const names[] = { "behind", "ahead", "last" };
+    open_listener(rig, "ahead");
+    open_listener(rig, "last");
+    open_three(rig);
+    for (size_t i = 0; i < 3; i++) {
+        rig_run(rig, names[i], names[i], NULL);
+        assert_int_equal(rig_wait(rig, names[i]), RV_COMPLETED);
+    }
+    assert_int_equal(rv_listeners_wait(rig->engine, "ahead", 60000, &rig->err), RV_OK);
+    assert_int_equal(rv_listeners_wait(rig->engine, "last", 60000, &rig->err), RV_OK);
+    rig_close(rig);
+    open_listener(rig, "behind");
+    open_three(rig);
+    assert_int_equal(rv_listeners_wait(rig->engine, "behind", 60000, &rig->err), RV_OK);
+    for (size_t i = 0; i < 3; i++)
+        expect_told(rig, names[i], "\"completed\" ;");
+}
+
 static void misuse_is_refused(void **state)
 {
     struct rig *rig = *state;
@@ -259,11 +521,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         LISTEN_TEST(each_event_is_told),
+        LISTEN_TEST(what_fails_after_a_final_state_is_not_exhausted),
+        LISTEN_TEST(each_type_has_its_fields),
+        LISTEN_TEST(without_listeners_nobody_follows_the_feed),
         LISTEN_TEST(a_listener_decides),
         LISTEN_TEST(what_is_undecided_is_told_to_who_comes_later),
         LISTEN_TEST(the_same_id_replaces_and_the_same_function_is_there_once),
         LISTEN_TEST(one_that_fails_is_ignored),
         LISTEN_TEST(agents_of_code_have_their_inputs),
+        LISTEN_TEST(listeners_of_a_nested_manifest_are_told_what_happens_in_it),
+        LISTEN_TEST(listeners_of_a_nested_manifest_are_told_that_it_was_cancelled),
+        LISTEN_TEST(what_happens_while_the_store_fails_is_told),
+        LISTEN_TEST(a_workflow_is_told_what_it_missed_though_others_are_further),
         LISTEN_TEST(misuse_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -409,6 +409,168 @@ static void a_member_that_joins_takes_its_share(void **state)
     }
 }
 
+/* ---- workers */
+
+static int hammer(rv_ctx *ctx)
+{
+    pthread_mutex_lock(&gate.lock);
+    gate.began++;
+    pthread_cond_broadcast(&gate.changed);
+    pthread_mutex_unlock(&gate.lock);
+    return rv_return(ctx, "s", rv_str(ctx, ".run.runId"));
+}
+
+struct forge {
+    rv_worker *worker;
+    rv_workflow *workflow;
+    rv_cancel *stop;
+    pthread_t thread;
+    int rc;
+    rv_error err;
+};
+
+static void *run_worker(void *arg)
+{
+    struct forge *f = arg;
+    f->rc = rv_worker_run(f->worker, f->stop, &f->err);
+    return NULL;
+}
+
+static uint16_t take_workers(struct pair *p, rv_engine *engine)
+{
+    uint16_t port = 0;
+    if (rv_workers_listen(engine,
+                          RV_WORKERS_OPTS(.listen = "127.0.0.1:0", .url = "tcp://127.0.0.1:0"),
+                          &port, &p->err) < 0)
+        fail_msg("%s", p->err.message);
+    return port;
+}
+
+static void open_forge(struct pair *p, struct forge *f, uint16_t port)
+{
+    char address[40];
+    snprintf(address, sizeof address, "tcp://127.0.0.1:%u", port);
+    f->workflow = rv_workflow_new("forge");
+    rv_add_step(rv_workflow_body(f->workflow), "hammer", hammer, NULL);
+    f->stop = rv_cancel_new(NULL);
+    if (rv_worker_new(RV_WORKER_OPTS(.address = address, .credits = 4), &f->worker, &p->err) < 0 ||
+        rv_worker_offer(f->worker, f->workflow, &p->err) < 0)
+        fail_msg("%s", p->err.message);
+    assert_int_equal(pthread_create(&f->thread, NULL, run_worker, f), 0);
+}
+
+static void close_forge(struct forge *f)
+{
+    rv_cancel_fire(f->stop, 0, NULL);
+    pthread_join(f->thread, NULL);
+    assert_int_equal(f->rc, RV_OK);
+    rv_worker_free(f->worker);
+    rv_workflow_free(f->workflow);
+    rv_cancel_free(f->stop);
+}
+
+/* Until so many workers are connected to the engine, with these credits in all. */
+static void has_workers(struct pair *p, rv_engine *engine, const char *part)
+{
+    char *text = NULL;
+    for (int i = 0; i < 6000; i++) { /* a minute or more, for a machine that stands still */
+        if (rv_workers(engine, &text, &p->err) < 0)
+            fail_msg("%s", p->err.message);
+        bool there = strstr(text, part) != NULL;
+        if (!there && i == 5999)
+            fail_msg("it has not '%s': %s", part, text);
+        rv_free(text);
+        if (there)
+            return;
+        usleep(10000); /* members look once a second */
+    }
+}
+
+/* It is given one address, and serves both, and one that comes later. */
+static void a_worker_connects_to_all_members(void **state)
+{
+    struct pair *p = *state;
+    struct forge forge = { .rc = 0 };
+    uint16_t port = take_workers(p, p->a);
+    (void)take_workers(p, p->b);
+    open_forge(p, &forge, port);
+    has_workers(p, p->a, "\"connections\":[{\"name\":\"\",\"credits\":2,");
+    has_workers(p, p->b, "\"connections\":[{\"name\":\"\",\"credits\":2,");
+    start(p, p->a, "forge", "at-a");
+    ends(p, p->b, "at-a", RV_COMPLETED, "\"hammer\":{\"result\":\"at-a\"");
+    start(p, p->b, "forge", "at-b");
+    ends(p, p->a, "at-b", RV_COMPLETED, "\"hammer\":{\"result\":\"at-b\"");
+    rv_engine *c = join(p);
+    (void)take_workers(p, c);
+    has_workers(p, c, "\"connections\":[{\"name\":\"\",\"credits\":1,");
+    start(p, c, "forge", "at-c");
+    ends(p, c, "at-c", RV_COMPLETED, "\"hammer\":{\"result\":\"at-c\"");
+    /* The one that it was given goes: the others keep it, and share what it has. */
+    rv_engine_free(p->a);
+    p->a = NULL;
+    has_workers(p, p->b, "\"connections\":[{\"name\":\"\",\"credits\":2,");
+    has_workers(p, c, "\"connections\":[{\"name\":\"\",\"credits\":2,");
+    start(p, p->b, "forge", "still");
+    ends(p, p->b, "still", RV_COMPLETED, "\"hammer\":{\"result\":\"still\"");
+    close_forge(&forge);
+    has_workers(p, c, "\"connections\":[]");
+    rv_engine_free(c);
+    assert_int_equal(gate.began, 4);
+}
+
+/* A member that was ended joins as another one, at the same address. */
+static void a_worker_stays_with_a_member_that_joins_anew(void **state)
+{
+    struct pair *p = *state;
+    struct forge forge = { .rc = 0 };
+    uint16_t port = take_workers(p, p->a);
+    (void)take_workers(p, p->b);
+    start(p, p->b, "holds", "r");
+    until(&gate.began, 1);
+    open_forge(p, &forge, port);
+    has_workers(p, p->b, "\"credits\":2,");
+    end_member_of(p, "r");
+    until(&gate.told, 1); /* b joins as another member */
+    start(p, p->b, "forge", "at-b");
+    ends(p, p->b, "at-b", RV_COMPLETED, "\"hammer\":{\"result\":\"at-b\"");
+    has_workers(p, p->b, "\"credits\":2,");
+    has_workers(p, p->a, "\"credits\":2,");
+    close_forge(&forge);
+}
+
+static void an_address_for_workers_is_checked(void **state)
+{
+    struct pair *p = *state;
+    static const char *const bad[] = { "127.0.0.1:7070",
+                                       "http://a:7070",
+                                       "tls://:7070",
+                                       "tls://a",
+                                       "",
+                                       "tls://a b:7070",
+                                       "tls://a\nb:7070",
+                                       "tls://\x1b[2Ja:7070",
+                                       "tls://\xff:7070",
+                                       "tls://a\x7f:7070" };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(rv_workers_listen(p->a,
+                                           RV_WORKERS_OPTS(.listen = "127.0.0.1:0", .url = bad[i]),
+                                           NULL, &p->err),
+                         RV_EINVAL);
+}
+
+/* Before this was checked, the engine that failed here listened all the same. */
+static void a_member_that_closes_takes_no_workers(void **state)
+{
+    struct pair *p = *state;
+    uint16_t port = 0;
+    rv_engine_close(p->a);
+    assert_int_equal(rv_workers_listen(
+                         p->a, RV_WORKERS_OPTS(.listen = "127.0.0.1:0", .url = "tcp://127.0.0.1:0"),
+                         &port, &p->err),
+                     RV_ECLOSED);
+    assert_int_equal(port, 0);
+}
+
 static void members_are_told(void **state)
 {
     struct pair *p = *state;
@@ -458,6 +620,10 @@ int main(void)
         PAIR_TEST(a_member_takes_back_what_it_can_continue_now),
         PAIR_TEST(the_owner_tells_what_its_run_waits_for),
         PAIR_TEST(a_member_that_joins_takes_its_share),
+        PAIR_TEST(a_worker_connects_to_all_members),
+        PAIR_TEST(a_worker_stays_with_a_member_that_joins_anew),
+        PAIR_TEST(an_address_for_workers_is_checked),
+        PAIR_TEST(a_member_that_closes_takes_no_workers),
         PAIR_TEST(members_are_told),
         PAIR_TEST(a_store_is_shared_by_members_or_by_nobody),
     };

@@ -2,8 +2,14 @@
  * src/work/worker.c, src/work/remote_ctx.c and src/engine/remote.c. */
 #include "unit/engine/rig.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include "wire/wire.h"
 
 enum { MANY = 40 };
 
@@ -95,6 +101,19 @@ static int slow(rv_ctx *c)
     return rv_return(c, "s", rv_str(c, ".input.name"));
 }
 
+/* It does not stop when it is told to. */
+static int stubborn(rv_ctx *c)
+{
+    bool knows = false;
+    slow_began++;
+    while (hold) {
+        told += !knows && rv_ctx_cancelled(c);
+        knows = rv_ctx_cancelled(c);
+        usleep(1000);
+    }
+    return rv_return(c, "i", 1);
+}
+
 static void *run_worker(void *arg)
 {
     struct fixture *fx = arg;
@@ -120,6 +139,7 @@ static void start_worker(struct fixture *fx, const char *address, const char *to
         rv_worker_offer(fx->worker, fx->inner, &err) < 0 ||
         rv_worker_offer(fx->worker, fx->workflow, &err) < 0 ||
         rv_worker_function(fx->worker, "slow", slow, &err) < 0 ||
+        rv_worker_function(fx->worker, "stubborn", stubborn, &err) < 0 ||
         rv_worker_function(fx->worker, "bad", bad, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(pthread_create(&fx->thread, NULL, run_worker, fx), 0);
@@ -317,6 +337,184 @@ static void stopped_it_lets_what_runs_end(void **state)
     assert_int_equal(slow_began, 1);
 }
 
+/* ------------------------------------------------------------------------- several engines --- */
+
+/* A member of a store, as a worker sees one: this test says what it says. */
+struct member {
+    int listener, fd;
+    char address[40];
+    struct rv__frames frames;
+};
+
+enum { PATIENCE_MS = 60000 }; /* for what must happen */
+
+static void member_open(struct member *m)
+{
+    struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof at;
+    m->fd = -1;
+    m->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(m->listener >= 0);
+    assert_int_equal(bind(m->listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(m->listener, 8), 0);
+    assert_int_equal(getsockname(m->listener, (struct sockaddr *)&at, &len), 0);
+    snprintf(m->address, sizeof m->address, "tcp://127.0.0.1:%d", ntohs(at.sin_port));
+}
+
+static void await_readable(int fd, const char *what)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+    if (poll(&p, 1, PATIENCE_MS) != 1)
+        fail_msg("it waits in vain for %s", what);
+}
+
+static void member_say(struct member *m, const char *json)
+{
+    struct rv__buf out;
+    size_t len = strlen(json);
+    const char head[] = { (char)(len >> 24), (char)(len >> 16), (char)(len >> 8), (char)len };
+    rv__buf_init(&out, RV__FRAME_MAX);
+    rv__buf_add(&out, head, sizeof head);
+    rv__buf_text(&out, json);
+    assert_int_equal(rv__frames_send(m->fd, &out), RV_OK);
+    rv__buf_done(&out);
+}
+
+static void member_cut(struct member *m)
+{
+    if (m->fd < 0)
+        return;
+    rv__frames_done(&m->frames);
+    close(m->fd);
+    m->fd = -1;
+}
+
+/* The worker connects, is welcome, and registers. */
+static void member_greet(struct member *m, const char *members)
+{
+    struct rv__frame frame;
+    char hello[500];
+    await_readable(m->listener, "a worker");
+    m->fd = accept4(m->listener, NULL, NULL, SOCK_CLOEXEC);
+    assert_true(m->fd >= 0);
+    rv__frames_init(&m->frames);
+    while (rv__frames_next(&m->frames, &frame, NULL) == 0) {
+        await_readable(m->fd, "a hello");
+        assert_true(rv__frames_read(&m->frames, m->fd) >= 0);
+    }
+    assert_int_equal(frame.type, FRAME_HELLO);
+    snprintf(hello, sizeof hello, "{\"type\":\"hello\",\"protocol\":2,\"session\":\"s\"%s}",
+             members);
+    member_say(m, hello);
+    while (rv__frames_next(&m->frames, &frame, NULL) == 0) {
+        await_readable(m->fd, "a registration");
+        assert_true(rv__frames_read(&m->frames, m->fd) >= 0);
+    }
+    assert_int_equal(frame.type, FRAME_REGISTER);
+}
+
+/* Until the worker has left. */
+static void member_is_left(struct member *m)
+{
+    int rc;
+    do {
+        await_readable(m->fd, "the end of a connection");
+        rc = rv__frames_read(&m->frames, m->fd);
+    } while (rc >= 0);
+    assert_int_equal(rc, RV_ECLOSED);
+    member_cut(m);
+}
+
+static void member_close(struct member *m)
+{
+    member_cut(m);
+    close(m->listener);
+}
+
+/* A member is left while one of its functions still runs, and comes back meanwhile: the worker serves it again. */
+static void a_function_that_goes_on_holds_up_nobody(void **state)
+{
+    struct fixture *fx = *state;
+    struct member a, b;
+    char both[200], one_of_them[200], frame[300];
+    member_open(&a);
+    member_open(&b);
+    snprintf(
+        both, sizeof both,
+        ",\"member\":1,\"members\":[{\"id\":1,\"workers\":\"%s\"},{\"id\":2,\"workers\":\"%s\"}]",
+        a.address, b.address);
+    snprintf(one_of_them, sizeof one_of_them,
+             ",\"member\":1,\"members\":[{\"id\":1,\"workers\":\"%s\"}]", a.address);
+    start_worker(fx, a.address, NULL);
+    member_greet(&a, both);
+    member_greet(&b, "");
+    hold = true;
+    member_say(
+        &b, "{\"type\":\"invoke\",\"id\":\"0.1.1\",\"function\":\"stubborn\",\"workflow\":\"w\","
+            "\"version\":\"\",\"run\":{\"runId\":\"r\",\"workflowName\":\"w\",\"stepName\":\"s\","
+            "\"path\":\"s\",\"attempt\":1,\"executionId\":\"7.1\",\"idempotencyKey\":\"k\"}}");
+    while (slow_began == 0)
+        usleep(1000);
+    member_cut(&b); /* it dies */
+    snprintf(frame, sizeof frame, "{\"type\":\"members\"%s}", one_of_them);
+    member_say(&a, frame);
+    while (told == 0)
+        usleep(1000);
+    snprintf(frame, sizeof frame, "{\"type\":\"members\"%s}", both);
+    member_say(&a, frame);
+    member_greet(&b, "");
+    hold = false;
+    stop_worker(fx);
+    assert_int_equal(fx->rc, RV_OK);
+    member_close(&b);
+    member_close(&a);
+}
+
+/* What an engine said of members is forgotten when it says hello without any: a member that only it knew is left, and stays so. */
+static void a_hello_without_members_has_none(void **state)
+{
+    struct fixture *fx = *state;
+    struct member a, b, c, d;
+    char three_of_them[300], two_of_them[200], frame[400];
+    member_open(&a);
+    member_open(&b);
+    member_open(&c);
+    member_open(&d);
+    snprintf(
+        two_of_them, sizeof two_of_them,
+        ",\"member\":2,\"members\":[{\"id\":1,\"workers\":\"%s\"},{\"id\":2,\"workers\":\"%s\"}]",
+        a.address, b.address);
+    snprintf(
+        three_of_them, sizeof three_of_them,
+        ",\"member\":1,\"members\":[{\"id\":1,\"workers\":\"%s\"},{\"id\":2,\"workers\":\"%s\"},"
+        "{\"id\":3,\"workers\":\"%s\"}]",
+        a.address, b.address, c.address);
+    start_worker(fx, a.address, NULL);
+    member_greet(&a, three_of_them);
+    member_greet(&b, two_of_them);
+    member_greet(&c, "");
+    member_cut(&a);
+    member_greet(&a, "");
+    member_is_left(&c);
+    snprintf(frame, sizeof frame,
+             "{\"type\":\"members\",\"member\":2,\"members\":[{\"id\":2,\"workers\":\"%s\"},"
+             "{\"id\":4,\"workers\":\"%s\"}]}",
+             b.address, d.address);
+    member_say(&b, frame);
+    member_greet(&d, "");
+    snprintf(frame, sizeof frame, "{\"type\":\"members\"%s}", two_of_them);
+    member_say(&b, frame);
+    member_is_left(&d); /* by now it would be with the other one again */
+    struct pollfd p = { .fd = c.listener, .events = POLLIN };
+    assert_int_equal(poll(&p, 1, 0), 0);
+    stop_worker(fx);
+    assert_int_equal(fx->rc, RV_OK);
+    member_close(&d);
+    member_close(&c);
+    member_close(&b);
+    member_close(&a);
+}
+
 static void what_will_not_do_is_said_at_once(void **state)
 {
     struct fixture *fx = *state;
@@ -354,6 +552,10 @@ static void what_will_not_do_is_said_at_once(void **state)
     assert_int_equal(
         rv_workers_listen(fx->rig->engine, RV_WORKERS_OPTS(.listen = "127.0.0.1:0"), &port, &err),
         RV_EEXIST);
+    rv_engine_close(fx->rig->engine);
+    assert_int_equal(
+        rv_workers_listen(fx->rig->engine, RV_WORKERS_OPTS(.listen = "127.0.0.1:0"), &port, &err),
+        RV_ECLOSED);
 }
 
 #define WORKER_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -367,6 +569,8 @@ int main(void)
         WORKER_TEST(a_name_that_is_taken_is_refused),
         WORKER_TEST(it_finds_the_next_engine),
         WORKER_TEST(stopped_it_lets_what_runs_end),
+        WORKER_TEST(a_function_that_goes_on_holds_up_nobody),
+        WORKER_TEST(a_hello_without_members_has_none),
         WORKER_TEST(what_will_not_do_is_said_at_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -81,6 +81,7 @@ static void await_answered(void)
 static void serve_all(int fd);
 static struct listener server = { .serve = serve_all };
 static atomic_int served;
+static atomic_bool was_reset; /* by /reset-once */
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t held_changed = PTHREAD_COND_INITIALIZER;
 static bool let_go;
@@ -214,6 +215,11 @@ static bool serve(int fd, const char *path, const char *request, size_t len)
         answer_text(fd, "200 OK", "", "through the proxy");
     } else if (strcmp(path, "/file") == 0) {
         answer_text(fd, "302 Found", "Location: file:///etc/passwd\r\n", "");
+    } else if (strcmp(path, "/reset-once") == 0) {
+        struct linger reset = { .l_onoff = 1 };
+        if (!atomic_exchange(&was_reset, true))
+            return setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset) < 0;
+        answer_text(fd, "200 OK", "", "this time");
     } else if (strcmp(path, "/held") == 0) {
         pthread_mutex_lock(&held_lock);
         held++;
@@ -464,6 +470,18 @@ static void connections_are_used_again(void **state)
     for (int i = 0; i < 10; i++)
         assert_int_equal(get("/ok")->status, 200);
     assert_int_equal(atomic_load(&server.connections) - before, 1);
+}
+
+static void a_reused_connection_that_the_server_resets_is_not_an_error(void **state)
+{
+    (void)state;
+    atomic_store(&was_reset, false);
+    assert_int_equal(get("/ok")->status, 200);
+    const struct rv__fetch_result *result = get("/reset-once");
+    if (result->end != RV__FETCH_ANSWERED)
+        fail_msg("%s: %s", rv__fetch_end_name(result->end), result->error);
+    assert_true(atomic_load(&was_reset));
+    assert_string_equal(ask.body, "this time");
 }
 
 static void each_bad_end_has_its_own_words(void **state)
@@ -858,6 +876,7 @@ int main(void)
         TEST(an_answer_has_status_headers_and_body),
         TEST(a_request_has_its_method_headers_and_body),
         TEST(connections_are_used_again),
+        TEST(a_reused_connection_that_the_server_resets_is_not_an_error),
         TEST(each_bad_end_has_its_own_words),
         TEST(whom_it_cannot_reach_it_tells),
         TEST(what_takes_too_long_is_ended_and_says_where_it_was),

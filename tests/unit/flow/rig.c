@@ -374,8 +374,12 @@ int rig_turn(struct rig *rig, struct rv__msg *msg)
     rv__facts_reset(&rig->facts);
 
     struct rv__effect effect;
-    while (rv__cell_effect(rig->cell, &effect))
+    while (rv__cell_effect(rig->cell, &effect)) {
+        if (effect.unused_note != NULL)
+            snprintf(rig->unused_note, sizeof rig->unused_note, "%.*s",
+                     RV__ARG(rv__blob_str(effect.unused_note)));
         take_effect(rig, &effect);
+    }
     if (rig->replay)
         compare_with_replay(rig);
     return rc;

@@ -40,6 +40,7 @@ struct rig {
     /* Functions in hosts, and those that nobody has: names between spaces; NULL: none. An evaluation is
      * named as its node is. After a change: rig_relane(). */
     const char *hosted, *nobody;
+    char unused_note[200]; /* the last one that an effect brought */
 };
 
 /* While this is on, every call into flow/ is first made with its 1st, 2nd, 3rd ... allocation failing:

@@ -162,6 +162,87 @@ static void a_budget_that_is_used_up_by_the_last_answer_fails_nothing(void **sta
     rig_free(rig);
 }
 
+/* Two chats side by side, and one after them. */
+#define BESIDE(more)                                                      \
+    "{'type':'concurrent','alias':'all','onFailure':'collect','steps':["  \
+    "{'alias':'a','nodes':[" CHAT(more) "]},{'alias':'b','nodes':[" CHAT( \
+        more) "]}]},"                                                     \
+              "{'type':'chat','alias':'late','with':{},'continueOnError':true}"
+
+static void the_budget_of_a_run_bounds_all_its_chats(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *budget, *usage, *why;
+    } rows[] = {
+        { "{'tokens':22}", "{'inputTokens':10,'outputTokens':1}",
+          "22 tokens are used up, the budget of workflow 'w' is 22" },
+        { "{'cost':0.5}", "{'inputTokens':1,'outputTokens':1,'cost':0.25}",
+          "a cost of 0.5 is reached, the budget of workflow 'w' is 0.5" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        for (int snapshot = 0; snapshot < 2; snapshot++) {
+            char plan[2000], said[400];
+            snprintf(plan, sizeof plan, "{'name':'w','budget':%s,'steps':[" BESIDE(TOOLS) "]}",
+                     rows[i].budget);
+            struct rig *rig = rig_new(J(plan), NULL);
+            snprintf(said, sizeof said, "{'usage':%s,'calls':[" CALL("find") "]}", rows[i].usage);
+            rig_done_state(rig, "all:a:node0:ask:turn1", "1", J(said), false);
+            rig_expect_in_flight(rig,
+                                 "all:b:node0:ask:turn1 all:a:node0:ask:turn1:call0:find?input");
+            rig_crash(rig, snapshot);
+            rig_done_state(rig, "all:b:node0:ask:turn1", "2", J(said), false);
+            /* Its own call is not made; the other chat's was begun, and is. */
+            rig_expect_in_flight(rig, "all:a:node0:ask:turn1:call0:find?input");
+            rig_crash(rig, snapshot);
+            rig_done(rig, "all:a:node0:ask:turn1:call0:find?input", "{}");
+            rig_done(rig, "all:a:node0:ask:turn1:call0:find", "7");
+            rig_expect_in_flight(rig, ""); /* nobody is asked again, and `late` not at all */
+            rig_expect(rig, RUN_COMPLETED, NULL);
+            assert_true(rig_has_fact(rig, rows[i].why));
+            rig_free(rig);
+        }
+}
+
+static void a_nested_workflow_has_a_budget_of_its_own(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        "{'type':'forEach','alias':'each','items':'${ .x }','run':"
+        "{'type':'workflow','name':'inner','budget':{'tokens':12},'steps':[" CHAT(
+            ",'continueOnError':true") ","
+                                       "{'type':'chat','alias':'more','with':{},'continueOnError':"
+                                       "true},"
+                                       "{'type':'chat','alias':'late','with':{},'continueOnError':"
+                                       "true}]}}",
+        NULL);
+    rig_done(rig, "each?items", "[1,2]");
+    for (int i = 0; i < 2; i++) { /* each iteration counts for itself */
+        char path[64];
+        snprintf(path, sizeof path, "each:iter%d:node0:ask:turn1", i);
+        answer(rig, path, "1");
+        snprintf(path, sizeof path, "each:iter%d:node1:more:turn1", i);
+        answer(rig, path, "2");
+    }
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    assert_true(rig_has_fact(rig, "22 tokens are used up, the budget of workflow 'inner' is 12"));
+    rig_free(rig);
+}
+
+static void what_waits_to_ask_when_the_budget_is_used_up_needs_no_place(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_new(J("{'name':'w','budget':{'tokens':5},'steps':[{'type':'forEach',"
+                                "'alias':'each','items':'${ .x }','parallel':true,'concurrency':1,"
+                                "'onFailure':'collect','run':[" CHAT() "]}]}"),
+                              NULL);
+    rig_done(rig, "each?items", "[1,2,3,4]");
+    answer(rig, "each:iter0:node0:ask:turn1", "1");
+    rig_expect_in_flight(rig, "");
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
 static void a_request_that_comes_too_soon_waits_and_uses_up_no_attempt(void **state)
 {
     (void)state;
@@ -332,6 +413,9 @@ int main(void)
         RIG_TEST(a_crash_resumes_after_the_last_recorded_answer),
         RIG_TEST(bounds_fail_the_chat_with_what_it_had),
         RIG_TEST(a_budget_that_is_used_up_by_the_last_answer_fails_nothing),
+        RIG_TEST(the_budget_of_a_run_bounds_all_its_chats),
+        RIG_TEST(a_nested_workflow_has_a_budget_of_its_own),
+        RIG_TEST(what_waits_to_ask_when_the_budget_is_used_up_needs_no_place),
         RIG_TEST(a_request_that_comes_too_soon_waits_and_uses_up_no_attempt),
         RIG_TEST(max_attempts_begins_a_new_conversation),
         RIG_TEST(errors_that_are_final_begin_no_conversation),

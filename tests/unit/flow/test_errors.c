@@ -195,6 +195,28 @@ static void an_abort_names_the_node_at_the_top(void **state)
     rig_free(rig);
 }
 
+/* A run that is cancelled before its first node stays so, whatever is decided before its `finally`. */
+static void an_abort_of_a_cancelled_run_leaves_it_cancelled(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_new(J("{'name':'w','steps':[" S("a") "],'finally':[" S("f") "]}"), NULL);
+    struct rv__msg cancel = { .kind = MSG_CANCEL, .now_ms = rig->now_ms };
+    assert_int_equal(rv__flow_send(rig->cell, &cancel, &rig->facts, NULL), RV_OK);
+    struct rv__msg refused = { .kind = MSG_SUSPEND,
+                               .now_ms = rig->now_ms,
+                               .error = rv__blob_new(rv__str("{\"message\":\"full\"}")) };
+    assert_int_equal(rv__flow_send(rig->cell, &refused, &rig->facts, NULL), RV_OK);
+    rv__blob_unref(refused.error);
+    assert_int_equal(rig_say(rig, MSG_ABORT), RV_OK);
+    struct rv__view view = rig_view(rig, "finally:node0:f");
+    assert_int_equal(view.outcome, RUN_CANCELLED);
+    assert_null(view.failed_node);
+    rv__view_done(&view);
+    rig_done(rig, "finally:node0:f", "1");
+    rig_expect(rig, RUN_CANCELLED, NULL);
+    rig_free(rig);
+}
+
 static void steps_are_in_order_of_execution(void **state)
 {
     (void)state;
@@ -233,6 +255,7 @@ int main(void)
         RIG_TEST(an_error_without_words_has_a_path),
         RIG_TEST(our_own_errors_have_a_code),
         RIG_TEST(an_abort_names_the_node_at_the_top),
+        RIG_TEST(an_abort_of_a_cancelled_run_leaves_it_cancelled),
         RIG_TEST(steps_are_in_order_of_execution),
     };
     return cmocka_run_group_tests_name("errors", tests, NULL, NULL);

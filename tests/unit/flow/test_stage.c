@@ -132,6 +132,26 @@ static void a_dependency_blocks_dispatch_until_it_completes(void **state)
     rig_free(rig);
 }
 
+static void nobody_waits_for_a_whole_tier(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        STAGE("g", STATE("a", "'priority':90,") "," STATE("slow", "'priority':90,") "," STATE(
+                       "b", "'priority':50,'dependsOn':{" AFTER(
+                                "in", "a") "},") "," STATE("c",
+                                                           "'priority':10,'dependsOn':{" AFTER(
+                                                               "in", "b") "},")),
+        NULL);
+    rig_expect_in_flight(rig, "g:a g:slow");
+    rig_done(rig, "g:a", "1");
+    rig_expect_in_flight(rig, "g:slow g:b");
+    rig_fail(rig, "g:b", "no"); /* an error settles it as well */
+    rig_expect_in_flight(rig, "g:slow g:c");
+    rig_finish(rig, NULL);
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
 static void a_dependent_of_an_errored_state_gets_the_error_as_its_value(void **state)
 {
     (void)state;
@@ -453,10 +473,21 @@ static struct rig *suspended_rig(void)
     return rig;
 }
 
+static void expect_reached(struct rig *rig, const char *json)
+{
+    struct rv__buf out;
+    rv__buf_init(&out, 1u << 20);
+    assert_int_equal(rv__cell_results(rig->cell, &rig->rows, &out, NULL, NULL), RV_OK);
+    assert_string_equal(rv__buf_view(&out).at, json);
+    rv__buf_done(&out);
+}
+
 static void a_critical_failure_suspends_the_run_and_what_is_in_flight_drains(void **state)
 {
     (void)state;
     struct rig *rig = suspended_rig();
+    expect_reached(rig,
+                   J("{'g':{'result':null,'state':{},'status':'running'}}")); /* its state waits */
     rig_done(rig, "g:side", "5");
     rig_expect(rig, RUN_SUSPENDED, NULL);
     assert_true(rig_has_fact(rig, J("'status':'completed','next':'done'"))); /* and is recorded */
@@ -561,6 +592,34 @@ static void several_states_may_be_suspended_at_once(void **state)
     rig_expect_in_flight(rig, "");
     assert_int_equal(rig_say_at(rig, MSG_RESUME, "g:a"), RV_OK);
     rig_expect_in_flight(rig, "g:a");
+    rig_finish(rig, NULL);
+    rig_expect(rig, RUN_COMPLETED, NULL);
+    rig_free(rig);
+}
+
+static void restart_stage_takes_every_suspension_of_its_stage_along(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(
+        STAGE(
+            "g",
+            STATE("a", "'priority':90,'critical':true,'dependsOn':{" AFTER("x", "s") "},") "," STATE(
+                "b",
+                "'priority':80,'critical':true,") "," STATE("s",
+                                                            "'priority':95,") "," STATE("low",
+                                                                                        "'priority'"
+                                                                                        ":2,")),
+        NULL);
+    rig_done(rig, "g:s", "1");
+    rig_fail(rig, "g:a", "no a");
+    rig_fail(rig, "g:b", "no b"); /* it was in flight */
+    assert_int_equal(rig_say_at(rig, MSG_RESTART, "g:b"), RV_OK);
+    rig_expect(rig, RUN_RUNNING, NULL);
+    assert_int_equal(rig_say_at(rig, MSG_SKIP, "g:a"), RV_ESTATE); /* nothing waits any more */
+    rig_crash(rig, true);
+    rig_expect_in_flight(rig, "g:s g:b"); /* from the beginning */
+    rig_done(rig, "g:s", "2");
+    rig_expect_in_flight(rig, "g:b g:a");
     rig_finish(rig, NULL);
     rig_expect(rig, RUN_COMPLETED, NULL);
     rig_free(rig);
@@ -744,6 +803,7 @@ int main(void)
         RIG_TEST(the_pool_holds_no_more_than_max_concurrency),
         RIG_TEST(a_retry_goes_ahead_of_what_waits_with_lower_priority),
         RIG_TEST(a_dependency_blocks_dispatch_until_it_completes),
+        RIG_TEST(nobody_waits_for_a_whole_tier),
         RIG_TEST(a_dependent_of_an_errored_state_gets_the_error_as_its_value),
         RIG_TEST(an_earlier_stage_is_a_dependency_that_is_settled),
         RIG_TEST(without_describe_the_description_is_a_bounded_summary),
@@ -766,6 +826,7 @@ int main(void)
         RIG_TEST(abort_fails_the_run_at_the_state_and_the_rest_is_skipped),
         RIG_TEST(restart_stage_supersedes_its_results_and_runs_it_again),
         RIG_TEST(several_states_may_be_suspended_at_once),
+        RIG_TEST(restart_stage_takes_every_suspension_of_its_stage_along),
         cmocka_unit_test(deciding_one_of_many_costs_as_much_as_one_of_few),
         RIG_TEST(a_poison_pill_in_a_state_is_decided_by_its_own_path),
         RIG_TEST(a_timeout_takes_a_suspension_below_it_along),

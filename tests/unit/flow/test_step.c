@@ -52,6 +52,15 @@ static const struct row {
     { "a retry is", RUNNING, { .kind = MSG_FAILED, .behavior = BEHAVIOR_RETRY }, "step.retrying" },
     { "an attempt takes too long", RUNNING, { .kind = MSG_TIMER }, "step.retrying" },
     { "an attempt is pending", RUNNING, { .kind = MSG_PARK, .name = { "h", 1 } }, "step.parked" },
+    { "an attempt leaves a note", RUNNING, { .kind = MSG_NOTE, .note = SOME }, "step.noted" },
+    { "an attempt asks for a signal",
+      RUNNING,
+      { .kind = MSG_NOTE, .note = SOME, .name = { "q", 1 } },
+      "step.noted" },
+    { "a note without words is none", RUNNING, { .kind = MSG_NOTE }, NULL },
+    { "nothing runs that could leave a note", RETRY, { .kind = MSG_NOTE, .note = SOME }, NULL },
+    { "a parked one leaves no note", PARKED_HANDLE, { .kind = MSG_NOTE, .note = SOME }, NULL },
+    { "an evaluation leaves no note", EVALUATING, { .kind = MSG_NOTE, .note = SOME }, NULL },
     { "an attempt is lost", RUNNING, { .kind = MSG_LOST }, "step.lost" },
     { "an attempt says what it was given",
       RUNNING,
@@ -833,6 +842,131 @@ static void max_crashes_is_an_option(void **state)
     rig_free(rig);
 }
 
+static void leave_note_at(struct rig *rig, const char *path, const char *note, const char *signal)
+{
+    struct rv__msg msg = { .kind = MSG_NOTE, .note = rv__blob_new(rv__str(note)) };
+    if (signal != NULL)
+        msg.name = rv__str(signal);
+    assert_int_equal(rig_tell(rig, path, msg), RV_OK);
+    rv__blob_unref(msg.note);
+}
+
+static void leave_note(struct rig *rig, const char *note, const char *signal)
+{
+    leave_note_at(rig, "a", note, signal);
+}
+
+/* What the attempt in flight sees of the one before it. */
+static void expect_note(struct rig *rig, const char *note, const char *answer, int attempt)
+{
+    struct rig_work *work = rig_at(rig, "a");
+    struct rv__view view;
+    struct rv__blob *said = NULL;
+    assert_int_equal(rv__cell_view(rig->cell, work->effect.actor, work->effect.token, &view),
+                     RV_OK);
+    assert_int_equal(rv__blob_get(view.answer, &rig->rows, &said, NULL), RV_OK);
+    if (note == NULL)
+        assert_null(view.note);
+    else
+        assert_str(rv__blob_str(view.note), note);
+    if (answer == NULL)
+        assert_null(said);
+    else
+        assert_str(rv__blob_str(said), answer);
+    assert_int_equal(view.attempt, attempt);
+    rv__blob_unref(said);
+    rv__view_done(&view);
+}
+
+static void a_note_is_for_the_next_attempt_which_has_the_same_number(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(STEP("a", "'maxAttempts':2"), NULL);
+    expect_note(rig, NULL, NULL, 1);
+    leave_note(rig, "{\"task\":1}", NULL);
+    expect_note(rig, "{\"task\":1}", NULL, 1);
+    rig_lose(rig, "a", false, false);
+    expect_note(rig, "{\"task\":1}", NULL, 1);
+    rig_crash(rig, true);
+    rig_crash(rig, false);
+    expect_note(rig, "{\"task\":1}", NULL, 1);
+    leave_note(rig, "{\"task\":2}", NULL);
+    expect_note(rig, "{\"task\":2}", NULL, 1);
+    assert_string_equal(rig->unused_note, "");
+    rig_fail(rig, "a", "no"); /* the next attempt begins anew */
+    assert_string_equal(rig->unused_note, "{\"task\":2}");
+    rig_timer(rig, "a");
+    expect_note(rig, NULL, NULL, 2);
+    leave_note(rig, "{\"task\":3}", NULL);
+    rig_done(rig, "a", "7");
+    assert_string_equal(rig->unused_note, "{\"task\":2}"); /* the third was taken up */
+    rig_expect(rig, RUN_COMPLETED, J("{'a':" DONE("7") "}"));
+    rig_free(rig);
+}
+
+static void a_handler_that_is_done_has_used_its_note(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(STEP("a", "'maxAttempts':1,'onError':{'name':'h'}"), NULL);
+    rig_fail(rig, "a", "no");
+    leave_note_at(rig, "a:onError", "{\"task\":1}", NULL);
+    rig_done(rig, "a:onError", "7");
+    assert_string_equal(rig->unused_note, "");
+    rig_expect(rig, RUN_FAILED, NULL);
+    rig_free(rig);
+    rig = rig_of(STEP("a", "'maxAttempts':1,'onError':{'name':'h'}"), NULL);
+    rig_fail(rig, "a", "no");
+    leave_note_at(rig, "a:onError", "{\"task\":1}", NULL);
+    rig_fail(rig, "a:onError", "no");
+    assert_string_equal(rig->unused_note, "{\"task\":1}"); /* nobody takes it up */
+    rig_free(rig);
+}
+
+static void an_attempt_may_ask_for_a_signal(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(S("a"), NULL);
+    assert_int_equal(rig_signal(rig, "q", "1"), RV_EUNWANTED);
+    leave_note(rig, "{\"ask\":{}}", "q");
+    rig_expect_in_flight(rig, "");
+    assert_true(rv__cell_waits_for_somebody(rig->cell));
+    assert_str(rv__cell_asked(rig->cell, rv__str("q")), "{\"ask\":{}}");
+    assert_true(rv__str_none(rv__cell_asked(rig->cell, rv__str("p"))));
+    assert_int_equal(rig_signal(rig, "p", "1"), RV_EUNWANTED);
+    rig_crash(rig, true);
+    assert_int_equal(rig_signal(rig, "q", "{\"action\":\"accept\"}"), RV_OK);
+    expect_note(rig, "{\"ask\":{}}", "{\"action\":\"accept\"}", 1);
+    rig_crash(rig, true);
+    rig_crash(rig, false);
+    expect_note(rig, "{\"ask\":{}}", "{\"action\":\"accept\"}", 1);
+    assert_int_equal(rig_signal(rig, "q", "2"), RV_EUNWANTED); /* that is answered */
+    leave_note(rig, "{\"ask\":2}", "q");
+    assert_int_equal(rig_signal(rig, "q", "2"), RV_OK);
+    expect_note(rig, "{\"ask\":2}", "2", 1);
+    rig_done(rig, "a", "7");
+    assert_string_equal(rig->unused_note, "");
+    rig_expect(rig, RUN_COMPLETED, J("{'a':" DONE("7") "}"));
+    rig_free(rig);
+}
+
+static void who_asks_in_vain_leaves_its_note_to_be_given_up(void **state)
+{
+    (void)state;
+    struct rig *rig = rig_of(STEP("a", "'timeout':100"), NULL);
+    leave_note(rig, "{\"ask\":1}", "q");
+    rig_timer(rig, "a"); /* the time-out of the step bounds the wait */
+    assert_string_equal(rig->unused_note, "{\"ask\":1}");
+    rig_expect(rig, RUN_FAILED, NULL);
+    rig_free(rig);
+
+    rig = rig_of(S("a"), NULL);
+    leave_note(rig, "{\"ask\":2}", "q");
+    rig_crash(rig, true); /* nothing is owed to it then */
+    assert_int_equal(rig_say(rig, MSG_CANCEL), RV_OK);
+    assert_string_equal(rig->unused_note, "{\"ask\":2}");
+    rig_free(rig);
+}
+
 static void names_are_as_in_the_specification(void **state)
 {
     (void)state;
@@ -872,6 +1006,10 @@ int main(void)
         RIG_TEST(a_poison_pill_tells_how_it_died),
         RIG_TEST(a_poison_pill_may_be_an_evaluation),
         RIG_TEST(max_crashes_is_an_option),
+        RIG_TEST(a_note_is_for_the_next_attempt_which_has_the_same_number),
+        RIG_TEST(a_handler_that_is_done_has_used_its_note),
+        RIG_TEST(an_attempt_may_ask_for_a_signal),
+        RIG_TEST(who_asks_in_vain_leaves_its_note_to_be_given_up),
         RIG_TEST(names_are_as_in_the_specification),
     };
     return cmocka_run_group_tests_name("step", tests, NULL, NULL);

@@ -132,6 +132,9 @@ static inline struct rv__msg zoo_attempted(uint64_t *dice, const char **result, 
         msg.max_attempts = (int)zoo_roll(dice, 4);
         msg.backoff = (int)zoo_roll(dice, 3);
         msg.chance = (double)zoo_roll(dice, 10) / 10;
+    } else if (roll < 84) { /* for the next attempt: at once, or after the signal */
+        msg.kind = MSG_NOTE;
+        msg.name = rv__str(roll == 82 ? "go" : "");
     } else if (roll < 90) {
         static const char *const names[] = { "go", "h1", "h2" };
         msg.kind = MSG_PARK;
@@ -229,6 +232,8 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
         msg.state = rv__blob_new(rv__str(state));
     if (msg.kind == MSG_FAILED || msg.kind == MSG_SUSPEND)
         msg.error = rv__blob_new(rv__str("{\"message\":\"no\"}"));
+    if (msg.kind == MSG_NOTE)
+        msg.note = rv__blob_new(rv__str("{\"ask\":{\"message\":\"who?\"}}"));
     /* What an attempt was given is said before its end, or with it; without dice, which tell the story. */
     bool attempt = msg.actor != 0 && msg.kind != MSG_TIMER;
     if (attempt && msg.token % 3 == 0) {
@@ -249,6 +254,7 @@ static inline bool zoo_move(struct rig *rig, uint64_t *dice)
     rv__blob_unref(msg.result);
     rv__blob_unref(msg.state);
     rv__blob_unref(msg.error);
+    rv__blob_unref(msg.note);
     return true;
 }
 

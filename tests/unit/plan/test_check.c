@@ -215,6 +215,9 @@ static void nodes_are_checked(void **state)
 static void steps_are_checked(void **state)
 {
     (void)state;
+#define BUDGET                                                                                   \
+    ": must be {\"tokens\": a whole number of 1 or more}, {\"cost\": a number above 0, at most " \
+    "1000000}, or both\n"
 #define MS ": must be milliseconds, above 0 and at most a hundred years\n"
 #define MS0 ": must be milliseconds, not below 0 and at most a hundred years\n"
     static const struct row rows[] = {
@@ -233,17 +236,21 @@ static void steps_are_checked(void **state)
           "{\"type\":\"step\",\"kind\":\"tool\"}"), "" },
         { "chat that is a step", S("\"kind\":\"chat\""), "s: a chat is not a step: its type is 'chat'\n" },
         { "chat", DOC("{\"type\":\"chat\",\"alias\":\"c\",\"with\":{},\"tools\":[{\"type\":\"workflow\",\"name\":\"w.x\",\"steps\":[" F "]},{\"type\":\"branch\",\"if\":1,\"then\":[]},{\"type\":\"step\",\"alias\":\"turn\",\"name\":\"f\",\"when\":\"${ 1 }\"}]}"),
-          "c:turn:call:turn: duplicate tool 'turn'\n"
+          "c:turn:call:turn: duplicate tool 'turn': it must be unique\n"
           "c:turn:call:w.x: 'w.x' cannot be the name of a tool: at most 64 letters, digits, _ and -\n"
           "c:turn:call:branch: a tool is a step or a workflow, not a branch\n"
           "c:turn:call:turn: a tool takes no 'when'\n" },
         { "bounds of a chat", DOC("{\"type\":\"chat\",\"alias\":\"c\",\"with\":{},\"maxTurns\":0,\"budget\":{\"tokens\":0},\"needs\":[\"x\"],\"onError\":{\"name\":\"f\"}},{\"type\":\"chat\",\"alias\":\"d\",\"maxTurns\":1001,\"budget\":7,\"timeout\":0}"),
-          "c: invalid maxTurns 0: must be from 1 to 1000\n"
-          "c: invalid budget of 0 tokens: must be at least 1\n"
+          "c: invalid budget {\"tokens\":0}" BUDGET "c: invalid maxTurns 0: must be from 1 to 1000\n"
           "c: a chat takes no 'needs': its prompt says what it reads\n"
           "c: a chat takes no 'onError': 'continueOnError' lets its sequence go on\n"
-          "d: invalid budget 7: must be {\"tokens\": a whole number}\n"
+          "d: invalid budget 7" BUDGET
           "d: invalid timeout 0" MS "d: invalid maxTurns 1001: must be from 1 to 1000\n" },
+        { "budget of a workflow", "{\"name\":\"w\",\"steps\":[" F "],\"budget\":{\"tokens\":1,\"cost\":1e-9}}", "" },
+        { "budget of nothing", "{\"name\":\"w\",\"steps\":[" F "],\"budget\":{}}", "budget: invalid budget {}" BUDGET },
+        { "budget of a cost that is too small", "{\"name\":\"w\",\"steps\":[" F "],\"budget\":{\"cost\":1e-10}}", "budget: invalid budget {\"cost\":1e-10}" BUDGET },
+        { "budget of a cost that is too large", "{\"name\":\"w\",\"steps\":[" F "],\"budget\":{\"cost\":1000001}}", "budget: invalid budget {\"cost\":1000001}" BUDGET },
+        { "budget of something else", "{\"name\":\"w\",\"steps\":[" F "],\"budget\":{\"tokens\":1,\"money\":1}}", "budget: invalid budget {\"tokens\":1,\"money\":1}" BUDGET },
         { "timeout 0", S("\"name\":\"f\",\"timeout\":0"), "s: invalid timeout 0" MS },
         { "timeout below 0", S("\"name\":\"f\",\"timeout\":-5"), "s: invalid timeout -5" MS },
         { "timeout beyond reason", S("\"name\":\"f\",\"timeout\":3155760000001"), "s: invalid timeout 3155760000001" MS },
@@ -401,7 +408,7 @@ static void stages_are_checked(void **state)
           "g:child: a state needs an 'alias'\ng:child_2: a state needs an 'alias'\n"
           "g:child: invalid state 7: must be an object\n"
           "g:child: a state needs an 'agent': one step or workflow\n" },
-        { "names are unique", STAGE(ST("a", "") "," ST("a", "")), "g:a: duplicate state 'a'\n" },
+        { "names are unique", STAGE(ST("a", "") "," ST("a", "")), "g:a: duplicate state 'a': it must be unique\n" },
         { "the agent is there", STAGE("{'alias':'a'}"), "g:a: a state needs an 'agent': one step or workflow\n" },
         { "it is a step or a workflow", STAGE("{'alias':'a','agent':{'type':'branch','if':1,'then':[]}},{'alias':'b','agent':[]}"),
           "g:b: invalid agent []: must be a step or a workflow\n"
@@ -491,7 +498,7 @@ static void supervisors_are_checked(void **state)
           "c: invalid steps {\"type\":\"step\",\"name\":\"f\"}: must be a list of children\n"
           "c: a concurrent needs at least one child\n" },
         { "children of the same alias", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"type\":\"step\",\"alias\":\"x\",\"name\":\"f\"},{\"alias\":\"x\",\"nodes\":[" F "]}]}"),
-          "c:x: duplicate concurrent child alias 'x'\n" },
+          "c:x: duplicate concurrent child alias 'x': it must be unique\n" },
         { "children of the same implied alias", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[" F "," F "]}"), "" },
         { "a child with a bad alias", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"alias\":\"x y\",\"nodes\":[5]}]}"),
           "c:x y: invalid alias 'x y': it may contain only letters, digits, '_', '.' and '-'\n"
@@ -569,6 +576,10 @@ static void nested_workflows_are_checked(void **state)
           "l:body: a workflow needs 'steps' with at least one node\n" },
         { "a workflow that is a child", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"type\":\"workflow\",\"alias\":\"x\",\"name\":\"v\"},{\"type\":\"workflow\",\"name\":\"u\",\"steps\":[7]}]}"),
           "c:x: there is no workflow 'v'\n"
+          "c:u:node0:node: invalid node 7: must be an object\n" },
+        { "a workflow that is a child with a node of its own", DOC("{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":["
+          "{\"type\":\"workflow\",\"alias\":\"x\",\"name\":\"v\",\"when\":1,\"steps\":[" F "]},{\"type\":\"workflow\",\"name\":\"u\",\"description\":\"x\",\"jitter\":1,\"steps\":[7]}]}"),
+          "c:u: step-only config: 'jitter' is for steps, not for a workflow\n"
           "c:u:node0:node: invalid node 7: must be an object\n" },
         { "itself", "{\"name\":\"a\",\"steps\":[{\"type\":\"workflow\",\"alias\":\"x\",\"name\":\"a\"}]}",
           "x: workflow 'a' contains itself: a -> a\n" },

@@ -173,7 +173,8 @@ static void paths_are_those_of_the_spec(void **state)
         "{\"type\":\"forEach\",\"alias\":\"processEach\",\"items\":[],\"run\":[{\"type\":\"step\",\"alias\":\"chargeItem\",\"name\":\"f\",\"onError\":{\"name\":\"h\"}},"
           "{\"type\":\"loop\",\"alias\":\"poll\",\"while\":1,\"body\":{\"type\":\"workflow\",\"name\":\"v\",\"steps\":[{\"type\":\"step\",\"alias\":\"look\",\"name\":\"f\"}],\"onError\":{\"name\":\"h\"}}}]},"
         "{\"type\":\"concurrent\",\"alias\":\"notify\",\"steps\":[{\"type\":\"step\",\"alias\":\"email\",\"name\":\"f\",\"onError\":{\"name\":\"h\"}},{\"alias\":\"sms\",\"nodes\":[{\"type\":\"step\",\"name\":\"f\"}]},"
-          "{\"type\":\"workflow\",\"alias\":\"fax\",\"name\":\"v\",\"steps\":[{\"type\":\"step\",\"name\":\"f\"}],\"onError\":{\"name\":\"h\"}}]},"
+          "{\"type\":\"workflow\",\"alias\":\"fax\",\"name\":\"v\",\"steps\":[{\"type\":\"step\",\"name\":\"f\"}],\"onError\":{\"name\":\"h\"}},"
+          "{\"type\":\"workflow\",\"alias\":\"pager\",\"when\":1,\"name\":\"v\",\"steps\":[{\"type\":\"step\",\"name\":\"f\"}],\"onError\":{\"name\":\"h\"}}]},"
         "{\"type\":\"branch\",\"alias\":\"decide\",\"if\":1,\"then\":[{\"type\":\"step\",\"alias\":\"pay\",\"name\":\"f\"}],\"else\":[{\"type\":\"step\",\"name\":\"f\"}]},"
         "{\"type\":\"workflow\",\"alias\":\"pay\",\"name\":\"payment\",\"steps\":[{\"type\":\"step\",\"alias\":\"charge\",\"name\":\"f\"}],\"onError\":{\"name\":\"h\"}}"
         "],\"onError\":{\"name\":\"h\"}}");
@@ -182,6 +183,7 @@ static void paths_are_those_of_the_spec(void **state)
         "processEach", "processEach:run:node0:chargeItem", "processEach:run:node0:chargeItem:onError",
         "processEach:run:node1:poll", "processEach:run:node1:poll:body:node0:look", "processEach:run:node1:poll:body:onError",
         "notify", "notify:email", "notify:email:onError", "notify:sms:node0:f", "notify:fax:node0:f", "notify:fax:onError",
+        "notify:pager", "notify:pager:node0:f", "notify:pager:onError",
         "decide", "decide:then:node0:pay", "decide:else:node0:f",
         "pay", "pay:node0:charge", "pay:onError",
         "onError",

@@ -18,7 +18,7 @@ static const char *const zoo[] = {
     "{\"type\":\"step\",\"alias\":\"value\",\"kind\":\"value\",\"with\":null},"
     "{\"type\":\"step\",\"alias\":\"delay\",\"kind\":\"delay\",\"with\":{\"seconds\":1.5}},"
     "{\"type\":\"step\",\"alias\":\"signal\",\"kind\":\"signal\",\"with\":{\"name\":\"go\",\"timeout\":50,\"default\":{\"a\":1}}},"
-    "{\"type\":\"chat\",\"alias\":\"chat\",\"with\":{\"prompt\":1},\"maxTurns\":3,\"budget\":{\"tokens\":9},\"access\":\"logs\",\"timeout\":5,\"maxAttempts\":2,\"tools\":[{\"type\":\"step\",\"alias\":\"t\",\"kind\":\"function\",\"name\":\"f\"}]},"
+    "{\"type\":\"chat\",\"alias\":\"chat\",\"with\":{\"prompt\":1},\"maxTurns\":3,\"budget\":{\"tokens\":9,\"cost\":0.25},\"access\":\"logs\",\"timeout\":5,\"maxAttempts\":2,\"tools\":[{\"type\":\"step\",\"alias\":\"t\",\"kind\":\"function\",\"name\":\"f\"}]},"
     "{\"type\":\"step\",\"alias\":\"tool\",\"kind\":\"tool\"}"
     "],\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"tell\"}}",
 
@@ -46,6 +46,7 @@ static const char *const zoo[] = {
       "\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"refund\"}},"
     "{\"type\":\"forEach\",\"alias\":\"e\",\"items\":[],\"run\":{\"type\":\"workflow\",\"name\":\"audit\",\"input\":null,\"inputSchema\":true,\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1,\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"h\"}}],\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"h\"}}},"
     "{\"type\":\"loop\",\"alias\":\"l\",\"body\":{\"type\":\"workflow\",\"name\":\"audit\",\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1}]},\"while\":false},"
+    "{\"type\":\"concurrent\",\"alias\":\"c5\",\"steps\":[{\"type\":\"workflow\",\"alias\":\"w\",\"when\":{\"fn\":\"g\"},\"description\":\"x\",\"name\":\"v\",\"steps\":[{\"type\":\"step\",\"alias\":\"f\",\"kind\":\"function\",\"name\":\"f\"}]}]},"
     "{\"type\":\"concurrent\",\"alias\":\"c\",\"steps\":[{\"type\":\"workflow\",\"alias\":\"a\",\"name\":\"audit\",\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1}],\"onError\":{\"type\":\"step\",\"kind\":\"function\",\"name\":\"h\"}},"
       "{\"alias\":\"n\",\"nodes\":[{\"type\":\"workflow\",\"alias\":\"audit\",\"name\":\"audit\",\"steps\":[{\"type\":\"step\",\"alias\":\"note\",\"kind\":\"value\",\"with\":1}]}]}]}"
     "]}",

@@ -251,6 +251,55 @@ static void what_has_not_ended_is_told_from_the_journal(void **state)
     expect(rig, "r1", NULL, "a#0 errored cut short before it had ended;");
 }
 
+/* The second one starts last and ends first. */
+static void they_are_listed_in_order_of_completion(void **state)
+{
+    struct rig *rig = *state;
+    rig_open(rig, NULL);
+    atomic_store(&held, true);
+    put_stages(rig, STATE("a", "waits", "'priority':200,") "," STATE("b", "gather", ""));
+    rig_run(rig, "m", "r1", NULL);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r1", .from = RV_FROM_OLDEST));
+    rig_until(rig, "step.completed", "r1");
+    atomic_store(&held, false);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    expect(rig, "r1", NULL, "b#0 finished {\"found\":3};a#0 finished ;");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.last = 1), "a#0 finished ;");
+}
+
+static void a_page_is_read_by_its_numbers(void **state)
+{
+    struct rig *rig = *state;
+    rv_attachment_list *list = NULL;
+    rig_open(rig, NULL);
+    atomic_store(&failures, 200);
+    atomic_store(&held, true);
+    put_stages(rig, STATE("b", "second_time", "'priority':200,'maxRetry':200,") "," STATE(
+                        "a", "waits", "'dependsOn':{'in':{'state':'b'}},"));
+    rig_run(rig, "m", "r1", NULL);
+    rig_follow(rig, RV_FEED_OPTS(.run_id = "r1", .from = RV_FROM_OLDEST));
+    rig_until(rig, "step.completed", "r1");
+    rig_until(rig, "step.started", "r1");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.offset = 63, .limit = 2),
+           "b#63 errored not yet;b#64 errored not yet;");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.offset = 199, .limit = 9),
+           "b#199 errored not yet;b#200 finished worked;a#0 running ;");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.offset = 201), "a#0 running ;");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.offset = 202), "");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.last = 2),
+           "b#199 errored not yet;b#200 finished worked;");
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.last = 3, .offset = 1, .limit = 1),
+           "b#199 errored not yet;");
+    assert_int_equal(
+        rv_attachments(rig->engine, "r1", RV_ATTACHMENT_QUERY(.limit = 1), &list, &rig->err),
+        RV_OK);
+    assert_int_equal(list->total, 202);
+    rv_attachment_list_free(list);
+    atomic_store(&held, false);
+    assert_int_equal(rig_wait(rig, "r1"), RV_COMPLETED);
+    expect(rig, "r1", RV_ATTACHMENT_QUERY(.offset = 200), "b#200 finished worked;a#0 finished ;");
+}
+
 static void a_long_result_is_read_where_it_is(void **state)
 {
     struct rig *rig = *state;
@@ -321,6 +370,8 @@ int main(void)
         RIG_TEST(a_redirect_to_a_running_state_is_a_warning_in_the_log),
         RIG_TEST(a_stage_begun_anew_supersedes_what_it_left),
         RIG_TEST(what_has_not_ended_is_told_from_the_journal),
+        RIG_TEST(they_are_listed_in_order_of_completion),
+        RIG_TEST(a_page_is_read_by_its_numbers),
         RIG_TEST(a_long_result_is_read_where_it_is),
         RIG_TEST(they_go_with_an_export_and_leave_with_retention),
         RIG_TEST(bad_questions_are_refused),

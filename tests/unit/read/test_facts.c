@@ -155,6 +155,7 @@ static void readers_and_replay_agree(void **state)
         "{\"k\":\"step.failed\",\"a\":2,\"n\":0,\"at\":5,\"hard\":true,\"error\":{}}",
         "{\"k\":\"step.retrying\",\"a\":2,\"n\":0,\"at\":5,\"due\":9,\"error\":{}}",
         "{\"k\":\"step.parked\",\"a\":2,\"n\":0,\"at\":5,\"due\":9,\"name\":\"go\"}",
+        "{\"k\":\"step.noted\",\"a\":2,\"n\":0,\"at\":5,\"due\":9,\"name\":\"q\",\"note\":{}}",
         "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"suspect\":true,\"crash\":true}",
         "{\"k\":\"step.lost\",\"a\":2,\"n\":0,\"at\":5,\"blame\":true}",
         "{\"k\":\"step.given\",\"a\":2,\"n\":0,\"at\":5,\"attempt\":1,\"input\":{\"argv\":[1]}}",

@@ -1,199 +1,12 @@
-/* test_api.c: request -> status and document, for src/server/. Most of it on an engine of the testing
- * kit: its time moves when told, so documents can be held to the millisecond. */
-#include "unit/engine/rig.h"
+/* test_api.c: request -> status and document, for src/server/. */
+#include "unit/test.h"
 
-#include <fcntl.h>
-#include <sqlite3.h>
-#include <unistd.h>
-
-#include "base/arena.h"
-#include "base/json.h"
 #include "define/workflow.h"
-#include "schema/schema.h"
-#include "server/server.h"
-
-struct world {
-    rv_engine *engine;
-    struct rv__room *room; /* NULL: answers have no bound */
-    char *kept;            /* freed at the end */
-    const char *by;        /* what the token that asks is called */
-    struct rv__api_answer answer;
-    json_t *document;
-    rv_error err;
-};
-
-static int hello(rv_ctx *c)
-{
-    rv_log_info(c, "hello there");
-    rv_log_debug(c, "quietly");
-    rv_describe(c, "greeted %s", rv_str(c, ".input.name"));
-    return rv_return(c, "{s:s}", "text", "hi");
-}
-
-static int flaky(rv_ctx *c)
-{
-    rv_test_takes(c, 10);
-    return rv_ctx_attempt(c) == 1 ? rv_fail(c, "not yet") : rv_return(c, "i", 7);
-}
-
-static int items(rv_ctx *c)
-{
-    return rv_return_json(c, "[1,2,3]");
-}
+#include "unit/server/api_world.h"
 
 static int later(rv_ctx *c)
 {
     return rv_return_pending(c, "h1");
-}
-
-static int broken(rv_ctx *c)
-{
-    return rv_fail(c, "it broke");
-}
-
-static void put(struct world *w, rv_workflow *workflow)
-{
-    if (rv_register(w->engine, workflow, &w->err) < 0)
-        fail_msg("cannot register: %s", w->err.message);
-    rv_workflow_free(workflow);
-}
-
-static void begin(struct world *w, const char *workflow, const char *id, const char *input)
-{
-    if (rv_run(w->engine, workflow, input, RV_RUN_OPTS(.run_id = id), NULL, &w->err) < 0)
-        fail_msg("cannot start: %s", w->err.message);
-}
-
-/* Three workflows; a run that has completed (done), one that failed, one that waits for a signal. */
-static int setup(void **state)
-{
-    struct world *w = calloc(1, sizeof *w);
-    if (w == NULL)
-        return -1;
-    *state = w;
-    if (rv_test_engine_new(RV_TEST_OPTS(.seed = 1), &w->engine, &w->err) < 0)
-        return -1;
-    rv_workflow *greet = rv_workflow_new("greet");
-    rv_workflow_describe(greet, "Greets");
-    rv_workflow_input(greet,
-                      "{\"type\":\"object\",\"required\":[\"name\"],\"properties\":{\"name\":"
-                      "{\"type\":\"string\",\"minLength\":2},\"n\":{\"type\":\"integer\"}}}");
-    rv_add_step(rv_workflow_body(greet), "hello", hello, NULL);
-    rv_add_step(rv_workflow_body(greet), "flaky", flaky, RV_STEP_OPTS(.max_attempts = 2));
-    rv_add_step(rv_add_foreach(rv_workflow_body(greet), "each", items, NULL), "again", hello, NULL);
-    put(w, greet);
-    rv_workflow *ask = rv_workflow_new("ask");
-    rv_add_signal(rv_workflow_body(ask), "go", "go", 0, NULL);
-    put(w, ask);
-    rv_workflow *fails = rv_workflow_new("fails");
-    rv_add_step(rv_workflow_body(fails), "broken", broken, NULL);
-    put(w, fails);
-    begin(w, "greet", "done", "{\"name\":\"Ada\"}");
-    rv_test_advance(w->engine, 1000, NULL);
-    begin(w, "fails", "failed", NULL);
-    begin(w, "ask", "waits", "{\"id\":12345678901234567890}");
-    rv_test_advance(w->engine, 1000, NULL);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *w = *state;
-    rv__test_fail_alloc_after(-1);
-    json_decref(w->document);
-    rv__api_answer_done(&w->answer);
-    rv_engine_free(w->engine);
-    free(w->room);
-    free(w->kept);
-    free(w);
-    return 0;
-}
-#define API_TEST(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-/* "GET /path?query" with a body or none. */
-static void read_answer(struct world *w, const char *line)
-{
-    if (w->answer.kind != RV__ANSWER_WHOLE || w->answer.body == NULL)
-        return;
-    assert_int_equal(w->answer.length, strlen(w->answer.body));
-    if (strstr(w->answer.type, "json") == NULL)
-        return;
-    w->document = json_loads(w->answer.body, JSON_DECODE_INT_AS_REAL, NULL);
-    if (w->document == NULL)
-        fail_msg("%s: not JSON: %s", line, w->answer.body);
-}
-
-static void send_as(struct world *w, enum rv__role role, const char *line, const char *body)
-{
-    char text[8192];
-    struct rv__api_request request = { .role = role, .content_type = "application/json" };
-    request.room = w->room;
-    request.by = w->by;
-    snprintf(text, sizeof text, "%s", line);
-    char *path = strchr(text, ' '), *query = strchr(text, '?');
-    *path++ = '\0';
-    if (query != NULL)
-        *query++ = '\0';
-    request.method = text;
-    request.path = path;
-    request.query = query;
-    request.body = body;
-    request.body_length = body != NULL ? strlen(body) : 0;
-    json_decref(w->document);
-    w->document = NULL;
-    rv__api_answer_done(&w->answer);
-    rv__api_handle(w->engine, &request, &w->answer);
-    read_answer(w, line);
-}
-
-static void ask_for(struct world *w, const char *line, const char *body)
-{
-    send_as(w, RV__ROLE_ADMIN, line, body);
-}
-
-/* Everything that `expected` says is there; "*" is anything, "-" is not there. */
-static bool holds(json_t *actual, json_t *expected)
-{
-    const char *key;
-    json_t *value;
-    size_t i;
-    if (json_is_string(expected) && strcmp(json_string_value(expected), "*") == 0)
-        return actual != NULL;
-    if (json_is_string(expected) && strcmp(json_string_value(expected), "-") == 0)
-        return actual == NULL;
-    if (json_is_object(expected)) {
-        json_object_foreach (expected, key, value)
-            if (!holds(json_object_get(actual, key), value))
-                return false;
-        return json_is_object(actual);
-    }
-    if (json_is_array(expected)) {
-        if (json_array_size(actual) != json_array_size(expected))
-            return false;
-        json_array_foreach (expected, i, value)
-            if (!holds(json_array_get(actual, i), value))
-                return false;
-        return json_is_array(actual);
-    }
-    return json_equal(actual, expected);
-}
-
-/* With ' for ". */
-static void expect(struct world *w, const char *says, int status, const char *quoted)
-{
-    char text[4096];
-    snprintf(text, sizeof text, "%s", quoted);
-    for (char *at = text; *at != '\0'; at++)
-        if (*at == '\'')
-            *at = '"';
-    json_t *expected = json_loads(text, JSON_DECODE_INT_AS_REAL, NULL);
-    if (expected == NULL)
-        fail_msg("%s: what is expected is not JSON: %s", says, text);
-    bool good = w->answer.status == status && holds(w->document, expected);
-    json_decref(expected);
-    if (!good)
-        fail_msg("%s: %d %s", says, w->answer.status,
-                 w->answer.body != NULL ? w->answer.body : "(nothing)");
 }
 
 static const struct row {
@@ -340,7 +153,7 @@ static const struct row {
     { "a node that is not there", "GET /api/v1/runs/done/node?path=nix", NULL, 404, "{}" },
     { "what the steps said", "GET /api/v1/runs/done/logs?limit=2", NULL, 200,
       "{'logs':[{'id':'*','level':'info','message':'hello there','timestamp':1767225600000,"
-      "'workflowId':'done','stepName':'hello','path':'hello','attempt':1},{'level':'debug'}],'next'"
+      "'runId':'done','stepName':'hello','path':'hello','attempt':1},{'level':'debug'}],'next'"
       ":"
       "'*'}" },
     { "from a level on", "GET /api/v1/runs/done/logs?level=info&step=hello", NULL, 200,
@@ -426,10 +239,10 @@ static const struct row {
 
 static void requests_get_their_answers(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        ask_for(w, rows[i].line, rows[i].body);
-        expect(w, rows[i].says, rows[i].status, rows[i].expected);
+        api_ask(w, rows[i].line, rows[i].body);
+        api_expect(w, rows[i].says, rows[i].status, rows[i].expected);
         assert_string_equal(w->answer.type,
                             rows[i].status < 400 ? "application/json" : "application/problem+json");
         if (rows[i].status == 405)
@@ -455,7 +268,7 @@ static const struct row attachment_rows[] = {
 
 static void what_states_left_is_told(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     rv_workflow *staged = NULL;
     static const char plan[] = "{\"name\":\"staged\",\"steps\":[{\"type\":\"stage\",\"alias\":"
                                "\"g\",\"states\":[{\"alias\":"
@@ -463,42 +276,42 @@ static void what_states_left_is_told(void **state)
                                "\"x\",\"name\":\"hello\"}}"
                                "]}]}";
     assert_int_equal(rv__workflow_read(rv__str(plan), &staged, &w->err), RV_OK);
-    rv_workflow_function(staged, "hello", hello);
-    put(w, staged);
-    begin(w, "staged", "staged", NULL);
+    rv_workflow_function(staged, "hello", api_hello);
+    api_put(w, staged);
+    api_begin(w, "staged", "staged", NULL);
     rv_test_advance(w->engine, 1000, NULL);
     for (size_t i = 0; i < sizeof attachment_rows / sizeof *attachment_rows; i++) {
         const struct row *row = &attachment_rows[i];
-        ask_for(w, row->line, row->body);
-        expect(w, row->says, row->status, row->expected);
+        api_ask(w, row->line, row->body);
+        api_expect(w, row->says, row->status, row->expected);
     }
 }
 
 static void a_node_may_come_without_its_values(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "GET /api/v1/runs/done/node?path=hello&results=0", NULL);
-    expect(w, "without values", 200,
-           "{'path':'hello','description':'greeted Ada','attempts':['*']}");
+    struct api_world *w = *state;
+    api_ask(w, "GET /api/v1/runs/done/node?path=hello&results=0", NULL);
+    api_expect(w, "without values", 200,
+               "{'path':'hello','description':'greeted Ada','attempts':['*']}");
     assert_null(json_object_get(w->document, "result"));
     assert_null(json_object_get(w->document, "state"));
-    ask_for(w, "GET /api/v1/runs/done/node?path=hello&results=1", NULL);
+    api_ask(w, "GET /api/v1/runs/done/node?path=hello&results=1", NULL);
     assert_non_null(json_object_get(w->document, "result"));
 }
 
 static void numbers_keep_their_digits(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "GET /api/v1/runs/waits", NULL);
+    struct api_world *w = *state;
+    api_ask(w, "GET /api/v1/runs/waits", NULL);
     assert_non_null(strstr(w->answer.body, "\"input\":{\"id\":12345678901234567890}"));
 }
 
 static void pages_follow_each_other(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     char line[1024] = "GET /api/v1/runs?limit=1", seen[200] = "";
     for (int i = 0; i < 4 && *line != '\0'; i++) {
-        ask_for(w, line, NULL);
+        api_ask(w, line, NULL);
         json_t *first = json_array_get(json_object_get(w->document, "runs"), 0);
         if (first != NULL)
             snprintf(seen + strlen(seen), sizeof seen - strlen(seen), "%s ",
@@ -513,35 +326,35 @@ static void pages_follow_each_other(void **state)
 
 static void a_run_and_its_repeats_are_linked(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "POST /api/v1/workflows/greet/runs",
+    struct api_world *w = *state;
+    api_ask(w, "POST /api/v1/workflows/greet/runs",
             "{\"input\":{\"name\":\"Bob\"},\"runId\":\"again\",\"rerunOf\":\"done\"}");
-    expect(w, "it begins", 202, "{'runId':'again'}");
+    api_expect(w, "it begins", 202, "{'runId':'again'}");
     rv_test_advance(w->engine, 1000, NULL);
-    ask_for(w, "GET /api/v1/runs/again", NULL);
-    expect(w, "it says what it repeats", 200, "{'rerunOf':'done','input':{'name':'Bob'}}");
-    ask_for(w, "GET /api/v1/runs?rerunOf=done", NULL);
-    expect(w, "and is found from there", 200,
-           "{'runs':[{'runId':'again','rerunOf':'done'}],'nextCursor':null}");
-    ask_for(w, "POST /api/v1/workflows/greet/runs",
+    api_ask(w, "GET /api/v1/runs/again", NULL);
+    api_expect(w, "it says what it repeats", 200, "{'rerunOf':'done','input':{'name':'Bob'}}");
+    api_ask(w, "GET /api/v1/runs?rerunOf=done", NULL);
+    api_expect(w, "and is found from there", 200,
+               "{'runs':[{'runId':'again','rerunOf':'done'}],'nextCursor':null}");
+    api_ask(w, "POST /api/v1/workflows/greet/runs",
             "{\"input\":{\"name\":\"Bob\"},\"rerunOf\":\"no id\"}");
-    expect(w, "an id is an id", 400, "{}");
-    ask_for(w, "POST /api/v1/runs/waits/signals/go", "1");
-    ask_for(w, "GET /api/v1/runs?waiting=somebody", NULL);
-    expect(w, "nobody is waited for any more", 200, "{'runs':[]}");
+    api_expect(w, "an id is an id", 400, "{}");
+    api_ask(w, "POST /api/v1/runs/waits/signals/go", "1");
+    api_ask(w, "GET /api/v1/runs?waiting=somebody", NULL);
+    api_expect(w, "nobody is waited for any more", 200, "{'runs':[]}");
 }
 
 /* Inputs may be long: a list has only their beginnings, and run again takes the whole. */
 static void a_long_input_is_not_in_a_list(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     char input[3000], line[3100];
     memset(input, 'x', sizeof input);
     memcpy(input, "{\"name\":\"", 9);
     memcpy(input + sizeof input - 4, "é\"}", 4);
     snprintf(line, sizeof line, "{\"input\":%.*s,\"runId\":\"long\"}", (int)sizeof input, input);
-    ask_for(w, "POST /api/v1/workflows/greet/runs", line);
-    expect(w, "it begins", 202, "{'runId':'long'}");
+    api_ask(w, "POST /api/v1/workflows/greet/runs", line);
+    api_expect(w, "it begins", 202, "{'runId':'long'}");
     rv_test_advance(w->engine, 1000, NULL);
 
     rv_run_list *list = NULL;
@@ -553,9 +366,9 @@ static void a_long_input_is_not_in_a_list(void **state)
     assert_memory_equal(list->runs[0].input, input, sizeof input);
     rv_run_list_free(list);
 
-    ask_for(w, "POST /api/v1/bulk/again?q=long", NULL);
-    expect(w, "again", 200, "{'matched':1,'done':1,'failed':[]}");
-    ask_for(w, "GET /api/v1/runs?rerunOf=long", NULL);
+    api_ask(w, "POST /api/v1/bulk/again?q=long", NULL);
+    api_expect(w, "again", 200, "{'matched':1,'done':1,'failed':[]}");
+    api_ask(w, "GET /api/v1/runs?rerunOf=long", NULL);
     json_t *one = json_array_get(json_object_get(w->document, "runs"), 0);
     const char *id = json_string_value(json_object_get(one, "runId"));
     assert_int_equal(rv_list(w->engine, RV_QUERY(.run_id = id), &list, NULL), RV_OK);
@@ -566,46 +379,47 @@ static void a_long_input_is_not_in_a_list(void **state)
 /* Piece by piece; what has ended is left as it is, and what is refused is told. */
 static void many_runs_are_told_at_once(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "POST /api/v1/bulk/again?status=failed", NULL);
-    expect(w, "the failed one again", 200,
-           "{'matched':1,'done':1,'unchanged':0,'failed':[],'started':[{'runId':'*','rerunOf':"
-           "'failed'}],'nextCursor':null}");
-    ask_for(w, "GET /api/v1/runs?rerunOf=failed", NULL);
-    expect(w, "it is there, and linked", 200, "{'runs':[{'workflow':'fails','rerunOf':'failed'}]}");
+    struct api_world *w = *state;
+    api_ask(w, "POST /api/v1/bulk/again?status=failed", NULL);
+    api_expect(w, "the failed one again", 200,
+               "{'matched':1,'done':1,'unchanged':0,'failed':[],'started':[{'runId':'*','rerunOf':"
+               "'failed'}],'nextCursor':null}");
+    api_ask(w, "GET /api/v1/runs?rerunOf=failed", NULL);
+    api_expect(w, "it is there, and linked", 200,
+               "{'runs':[{'workflow':'fails','rerunOf':'failed'}]}");
     rv_test_advance(w->engine, 1000, NULL);
-    begin(w, "ask", "waits2", "2");
-    begin(w, "ask", "waits3", "3");
+    api_begin(w, "ask", "waits2", "2");
+    api_begin(w, "ask", "waits3", "3");
     rv_test_advance(w->engine, 1000, NULL);
-    ask_for(w, "POST /api/v1/bulk/again?workflow=ask", NULL);
-    expect(w, "what runs is not begun again", 200, "{'matched':3,'done':0,'unchanged':3}");
-    ask_for(w, "POST /api/v1/bulk/cancel?waiting=somebody&limit=2", NULL);
-    expect(w, "a piece", 200,
-           "{'matched':2,'done':2,'unchanged':0,'failed':[],'started':'-','nextCursor':'*'}");
+    api_ask(w, "POST /api/v1/bulk/again?workflow=ask", NULL);
+    api_expect(w, "what runs is not begun again", 200, "{'matched':3,'done':0,'unchanged':3}");
+    api_ask(w, "POST /api/v1/bulk/cancel?waiting=somebody&limit=2", NULL);
+    api_expect(w, "a piece", 200,
+               "{'matched':2,'done':2,'unchanged':0,'failed':[],'started':'-','nextCursor':'*'}");
     char line[600];
     snprintf(line, sizeof line, "POST /api/v1/bulk/cancel?waiting=somebody&limit=2&cursor=%s",
              json_string_value(json_object_get(w->document, "nextCursor")));
-    ask_for(w, line, NULL);
-    expect(w, "and the rest", 200, "{'matched':1,'done':1,'nextCursor':null}");
-    ask_for(w, "GET /api/v1/counts", NULL);
-    expect(w, "none is left", 200, "{'running':0,'cancelled':3,'waiting':0,'failed':2}");
-    ask_for(w, "POST /api/v1/bulk/cancel?all=1", NULL);
-    expect(w, "what has ended stays so", 200, "{'done':0,'unchanged':6}");
-    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/bulk/cancel?all=1", NULL);
+    api_ask(w, line, NULL);
+    api_expect(w, "and the rest", 200, "{'matched':1,'done':1,'nextCursor':null}");
+    api_ask(w, "GET /api/v1/counts", NULL);
+    api_expect(w, "none is left", 200, "{'running':0,'cancelled':3,'waiting':0,'failed':2}");
+    api_ask(w, "POST /api/v1/bulk/cancel?all=1", NULL);
+    api_expect(w, "what has ended stays so", 200, "{'done':0,'unchanged':6}");
+    api_ask_as(w, RV__ROLE_VIEWER, "POST /api/v1/bulk/cancel?all=1", NULL);
     assert_int_equal(w->answer.status, 403);
-    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/bulk/again?all=1", NULL);
+    api_ask_as(w, RV__ROLE_VIEWER, "POST /api/v1/bulk/again?all=1", NULL);
     assert_int_equal(w->answer.status, 403);
 }
 
 /* All that happened, page by page, each event once. */
 /* `workflow`: ended, failed and how many hours something ended in; -1: it is not told. */
-static void fared(struct world *w, const char *workflow, int ended, int failed, int hours)
+static void fared(struct api_world *w, const char *workflow, int ended, int failed, int hours)
 {
     json_t *one, *hour;
     size_t i, k;
     int found[3] = { -1, -1, 0 };
-    ask_for(w, "GET /api/v1/overview", NULL);
-    expect(w, "an overview", 200, "{'complete':true,'health':{'ok':true},'others':0}");
+    api_ask(w, "GET /api/v1/overview", NULL);
+    api_expect(w, "an overview", 200, "{'complete':true,'health':{'ok':true},'others':0}");
     json_array_foreach (json_object_get(w->document, "workflows"), i, one) {
         if (strcmp(json_string_value(json_object_get(one, "workflow")), workflow) != 0)
             continue;
@@ -622,15 +436,15 @@ static void fared(struct world *w, const char *workflow, int ended, int failed, 
 
 static void an_overview_tells_how_the_last_day_was(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     char id[40];
     fared(w, "greet", 1, 0, 1);
     fared(w, "fails", 1, 1, 1);
     fared(w, "ask", -1, -1, 0);
-    expect(w, "who waits", 200,
-           "{'oldestWaiting':[{'runId':'waits','workflow':'ask','status':'running'}],"
-           "'counts':{'waiting':1}}");
-    begin(w, "fails", "failed2", NULL);
+    api_expect(w, "who waits", 200,
+               "{'oldestWaiting':[{'runId':'waits','workflow':'ask','status':'running'}],"
+               "'counts':{'waiting':1}}");
+    api_begin(w, "fails", "failed2", NULL);
     rv_test_advance(w->engine, 500, NULL);
     fared(w, "fails", 2, 2, 1); /* within what may still change its order */
     fared(w, "fails", 2, 2, 1);
@@ -638,14 +452,14 @@ static void an_overview_tells_how_the_last_day_was(void **state)
     fared(w, "fails", 2, 2, 1);
     for (int i = 0; i < 1200; i++) { /* more than are read at a time */
         snprintf(id, sizeof id, "again-%d", i);
-        begin(w, "fails", id, NULL);
+        api_begin(w, "fails", id, NULL);
         if (i % 400 == 0) {
             rv_test_advance(w->engine, 1000, NULL);
             fared(w, "fails", 2 + i + 1, 2 + i + 1, 1);
         }
     }
     rv_test_advance(w->engine, 3600000, NULL);
-    begin(w, "greet", "later", "{\"name\":\"Bo\"}");
+    api_begin(w, "greet", "later", "{\"name\":\"Bo\"}");
     rv_test_advance(w->engine, 1000, NULL);
     fared(w, "fails", 1202, 1202, 1);
     fared(w, "greet", 2, 0, 2);
@@ -660,13 +474,13 @@ static void an_overview_tells_how_the_last_day_was(void **state)
 
 static void the_history_of_a_run_comes_in_pages(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     char line[200], seen[2000] = "", at[64] = "";
     for (bool more = true; more;) {
         snprintf(line, sizeof line, "GET /api/v1/runs/failed/history?limit=2%s%s",
                  at[0] != '\0' ? "&after=" : "", at);
-        ask_for(w, line, NULL);
-        expect(w, "a page", 200, "{'events':'*','next':'*','more':'*'}");
+        api_ask(w, line, NULL);
+        api_expect(w, "a page", 200, "{'events':'*','next':'*','more':'*'}");
         json_t *event;
         size_t i;
         json_array_foreach (json_object_get(w->document, "events"), i, event)
@@ -677,12 +491,12 @@ static void the_history_of_a_run_comes_in_pages(void **state)
     }
     assert_string_equal(seen, "run.started step.started step.failed run.failed ");
     snprintf(line, sizeof line, "GET /api/v1/runs/failed/history?after=%s", at);
-    ask_for(w, line, NULL);
-    expect(w, "behind the last is nothing", 200, "{'events':[],'more':false,'next':'*'}");
-    ask_for(w, "GET /api/v1/runs/failed/history?after=x", NULL);
-    expect(w, "a position is one", 400, "{}");
-    ask_for(w, "GET /api/v1/runs/nix/history", NULL);
-    expect(w, "of nothing", 404, "{}");
+    api_ask(w, line, NULL);
+    api_expect(w, "behind the last is nothing", 200, "{'events':[],'more':false,'next':'*'}");
+    api_ask(w, "GET /api/v1/runs/failed/history?after=x", NULL);
+    api_expect(w, "a position is one", 400, "{}");
+    api_ask(w, "GET /api/v1/runs/nix/history", NULL);
+    api_expect(w, "of nothing", 404, "{}");
 }
 
 static void roles_say_who_may_do_what(void **state)
@@ -703,15 +517,15 @@ static void roles_say_who_may_do_what(void **state)
         { RV__ROLE_OPERATOR, "POST /api/v1/runs/waits/cancel", 200 },
     };
     for (size_t i = 0; i < sizeof tries / sizeof *tries; i++) {
-        send_as(*state, tries[i].role, tries[i].line, NULL);
-        if (((struct world *)*state)->answer.status != tries[i].status)
-            fail_msg("%s: %d", tries[i].line, ((struct world *)*state)->answer.status);
+        api_ask_as(*state, tries[i].role, tries[i].line, NULL);
+        if (((struct api_world *)*state)->answer.status != tries[i].status)
+            fail_msg("%s: %d", tries[i].line, ((struct api_world *)*state)->answer.status);
     }
 }
 
 static void a_body_says_that_it_is_json(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     static const struct {
         const char *type;
         int status;
@@ -736,52 +550,32 @@ static void a_body_says_that_it_is_json(void **state)
     }
 }
 
-/* Nesting, length and number of what is sent are bounded. */
-static void what_is_too_much_is_refused(void **state)
-{
-    struct world *w = *state;
-    static char body[4000], line[8000];
-    snprintf(body, sizeof body, "{\"input\":");
-    memset(body + 9, '[', 490);
-    memset(body + 499, ']', 490);
-    snprintf(body + 989, sizeof body - 989, "}");
-    ask_for(w, "POST /api/v1/workflows/ask/runs", body);
-    assert_int_equal(w->answer.status, 413);
-    memset(line, 'a', sizeof line - 1);
-    memcpy(line, "GET /", 5);
-    ask_for(w, line, NULL);
-    assert_int_equal(w->answer.status, 414);
-    snprintf(line, sizeof line, "GET /api/v1/runs/%0200d", 0);
-    ask_for(w, line, NULL);
-    assert_int_equal(w->answer.status, 404);
-}
-
 static void events_are_for_the_transport(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "GET /api/v1/runs/done/events?logs=0", NULL);
+    struct api_world *w = *state;
+    api_ask(w, "GET /api/v1/runs/done/events?logs=0", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_EVENTS);
     assert_string_equal(w->answer.run_id, "done");
     assert_string_equal(w->answer.type, "text/event-stream");
     assert_true(w->answer.no_logs);
-    ask_for(w, "GET /api/v1/events", NULL);
+    api_ask(w, "GET /api/v1/events", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_EVENTS);
     assert_string_equal(w->answer.run_id, "");
     assert_false(w->answer.no_logs);
-    ask_for(w, "GET /api/v1/runs/nix/events", NULL);
+    api_ask(w, "GET /api/v1/runs/nix/events", NULL);
     assert_int_equal(w->answer.status, 404);
-    ask_for(w, "GET /api/v1/events?logs=2", NULL);
+    api_ask(w, "GET /api/v1/events?logs=2", NULL);
     assert_int_equal(w->answer.status, 400);
 }
 
 static void waiting_is_for_the_transport(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "GET /api/v1/runs/waits/wait?timeoutMs=500", NULL);
+    struct api_world *w = *state;
+    api_ask(w, "GET /api/v1/runs/waits/wait?timeoutMs=500", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_WAIT);
     assert_string_equal(w->answer.run_id, "waits");
     assert_int_equal(w->answer.timeout_ms, 500);
-    ask_for(w, "GET /api/v1/runs/waits/wait", NULL);
+    api_ask(w, "GET /api/v1/runs/waits/wait", NULL);
     assert_int_equal(w->answer.timeout_ms, 300000);
     rv__api_answer_done(&w->answer);
     rv__api_waited(w->engine, "waits", 500, NULL, &w->answer);
@@ -796,70 +590,6 @@ static void waiting_is_for_the_transport(void **state)
     rv__api_answer_done(&w->answer);
     rv__api_waited(w->engine, "nix", 700, NULL, &w->answer);
     assert_int_equal(w->answer.status, 404);
-}
-
-/* A run with an input of 400 kB, and answers that have so much room. */
-static void with_room(struct world *w, size_t memory, size_t disk)
-{
-    enum { LONG = 400000 };
-    w->room = calloc(1, sizeof *w->room);
-    w->kept = calloc(1, LONG + 3);
-    assert_true(w->room != NULL && w->kept != NULL);
-    rv__room_init(w->room, memory, disk);
-    memset(w->kept, 'x', LONG + 2);
-    w->kept[0] = w->kept[LONG + 1] = '"';
-    begin(w, "ask", "long", w->kept);
-}
-
-static size_t used(const struct world *w, enum rv__room_kind kind)
-{
-    return atomic_load(&w->room->used[kind]);
-}
-
-static void a_long_answer_is_in_a_file(void **state)
-{
-    struct world *w = *state;
-    char text[64];
-    with_room(w, 1 << 20, 1 << 20);
-    ask_for(w, "GET /api/v1/runs/long", NULL);
-    assert_true(w->answer.status == 200 && w->answer.in_file && w->answer.body == NULL);
-    assert_true(w->answer.length > 400000 && used(w, RV__ROOM_MEMORY) == 0);
-    assert_int_equal(used(w, RV__ROOM_DISK), w->answer.length);
-    assert_int_equal(pread(w->answer.file, text, 15, 0), 15);
-    assert_memory_equal(text, "{\"runId\":\"long\"", 15);
-    assert_int_equal(pread(w->answer.file, text, 64, (off_t)w->answer.length - 2), 2);
-    assert_memory_equal(text, "]}", 2); /* the last of its nodes, and nothing behind it */
-    int file = w->answer.file;
-    rv__api_answer_done(&w->answer);
-    assert_int_equal(used(w, RV__ROOM_DISK), 0);
-    assert_int_equal(fcntl(file, F_GETFD), -1); /* closed */
-}
-
-static void an_answer_without_room_is_refused(void **state)
-{
-    struct world *w = *state;
-    with_room(w, 5000, 390000);
-    ask_for(w, "GET /api/v1/runs/long", NULL);
-    expect(w, "no room on disk", 503, "{'detail':'*','title':'Service unavailable'}");
-    assert_int_equal(used(w, RV__ROOM_DISK), 0);
-    ask_for(w, "GET /openapi.json", NULL);
-    expect(w, "none in memory", 503, "{'detail':'*'}");
-    ask_for(w, "GET /api/v1/runs/done?results=0", NULL);
-    assert_int_equal(w->answer.status, 200); /* small enough to need none, or to have it */
-    rv__api_answer_done(&w->answer);
-    assert_int_equal(used(w, RV__ROOM_MEMORY), 0);
-}
-
-/* Where no file can be made, that is told, and no room stays taken. */
-static void a_disk_that_refuses_is_told(void **state)
-{
-    struct world *w = *state;
-    with_room(w, 1 << 20, 1 << 20);
-    setenv("TMPDIR", "/no/such/folder", 1);
-    ask_for(w, "GET /api/v1/runs/long", NULL);
-    unsetenv("TMPDIR");
-    expect(w, "no file", 503, "{'detail':'*'}");
-    assert_int_equal(used(w, RV__ROOM_DISK), 0);
 }
 
 static void a_step_is_completed_by_its_handle(void **state)
@@ -881,31 +611,31 @@ static void a_step_is_completed_by_its_handle(void **state)
         { "nothing is null", "POST /api/v1/runs/p3/handles/h1", NULL, 200, "{}" },
         { "and done", "GET /api/v1/runs/p3", NULL, 200, "{'status':'completed'}" },
     };
-    struct world *w = *state;
+    struct api_world *w = *state;
     rv_workflow *parks = rv_workflow_new("parks");
     rv_add_step(rv_workflow_body(parks), "later", later, NULL);
-    put(w, parks);
-    begin(w, "parks", "p1", NULL);
-    begin(w, "parks", "p2", NULL);
-    begin(w, "parks", "p3", NULL);
+    api_put(w, parks);
+    api_begin(w, "parks", "p1", NULL);
+    api_begin(w, "parks", "p2", NULL);
+    api_begin(w, "parks", "p3", NULL);
     rv_test_advance(w->engine, 10, NULL);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        ask_for(w, steps[i].line, steps[i].body);
-        expect(w, steps[i].says, steps[i].status, steps[i].expected);
+        api_ask(w, steps[i].line, steps[i].body);
+        api_expect(w, steps[i].says, steps[i].status, steps[i].expected);
         rv_test_advance(w->engine, 10, NULL);
     }
-    send_as(w, RV__ROLE_VIEWER, "POST /api/v1/runs/p1/handles/h1", "{}");
+    api_ask_as(w, RV__ROLE_VIEWER, "POST /api/v1/runs/p1/handles/h1", "{}");
     assert_int_equal(w->answer.status, 403);
 }
 
 /* Every event that has a `by`, and no other: "kind=name ". */
-static void who_did(struct world *w, const char *run, char *text, size_t room)
+static void who_did(struct api_world *w, const char *run, char *text, size_t room)
 {
     char line[200];
     json_t *event;
     size_t i;
     snprintf(line, sizeof line, "GET /api/v1/runs/%s/history?by=1", run);
-    ask_for(w, line, NULL);
+    api_ask(w, line, NULL);
     text[0] = '\0';
     json_array_foreach (json_object_get(w->document, "events"), i, event) {
         const char *by = json_string_value(json_object_get(event, "by"));
@@ -916,20 +646,20 @@ static void who_did(struct world *w, const char *run, char *text, size_t room)
 
 static void who_did_it_is_recorded(void **state)
 {
-    struct world *w = *state;
+    struct api_world *w = *state;
     char who[400], name[RV_BY_BYTES + 2];
     rv_workflow *parks = rv_workflow_new("parks");
     rv_add_step(rv_workflow_body(parks), "later", later, NULL);
-    put(w, parks);
+    api_put(w, parks);
     w->by = "ana";
-    ask_for(w, "POST /api/v1/workflows/ask/runs", "{\"runId\":\"asked\"}");
-    ask_for(w, "POST /api/v1/workflows/ask/runs", "{\"runId\":\"dropped\"}");
-    ask_for(w, "POST /api/v1/workflows/parks/runs", "{\"runId\":\"parked\"}");
+    api_ask(w, "POST /api/v1/workflows/ask/runs", "{\"runId\":\"asked\"}");
+    api_ask(w, "POST /api/v1/workflows/ask/runs", "{\"runId\":\"dropped\"}");
+    api_ask(w, "POST /api/v1/workflows/parks/runs", "{\"runId\":\"parked\"}");
     rv_test_advance(w->engine, 10, NULL);
     w->by = "bo \"the\" second";
-    ask_for(w, "POST /api/v1/runs/asked/signals/go", "1");
-    ask_for(w, "POST /api/v1/runs/dropped/cancel", NULL);
-    ask_for(w, "POST /api/v1/runs/parked/handles/h1", "{\"result\":1}");
+    api_ask(w, "POST /api/v1/runs/asked/signals/go", "1");
+    api_ask(w, "POST /api/v1/runs/dropped/cancel", NULL);
+    api_ask(w, "POST /api/v1/runs/parked/handles/h1", "{\"result\":1}");
     rv_test_advance(w->engine, 10, NULL);
     who_did(w, "asked", who, sizeof who);
     assert_string_equal(who, "run.started=ana signal.received=bo \"the\" second ");
@@ -937,15 +667,15 @@ static void who_did_it_is_recorded(void **state)
     assert_string_equal(who, "run.started=ana run.cancelled=bo \"the\" second ");
     who_did(w, "parked", who, sizeof who);
     assert_string_equal(who, "run.started=ana step.completed=bo \"the\" second ");
-    ask_for(w, "POST /api/v1/bulk/again?status=cancelled", NULL);
-    expect(w, "a repeat", 200, "{'done':1}");
+    api_ask(w, "POST /api/v1/bulk/again?status=cancelled", NULL);
+    api_expect(w, "a repeat", 200, "{'done':1}");
     who_did(w,
             json_string_value(json_object_get(
                 json_array_get(json_object_get(w->document, "started"), 0), "runId")),
             who, sizeof who);
     assert_string_equal(who, "run.started=bo \"the\" second ");
     w->by = ""; /* a token without a name */
-    ask_for(w, "POST /api/v1/runs/waits/signals/go", "1");
+    api_ask(w, "POST /api/v1/runs/waits/signals/go", "1");
     who_did(w, "waits", who, sizeof who);
     assert_string_equal(who, "");
 
@@ -964,16 +694,17 @@ static void who_did_it_is_recorded(void **state)
 
 static void logging_in_is_for_the_transport(void **state)
 {
-    struct world *w = *state;
-    send_as(w, RV__ROLE_NONE, "POST /api/v1/login", "{\"token\":\"s\\u0065cret\"}");
+    struct api_world *w = *state;
+    api_ask_as(w, RV__ROLE_NONE, "POST /api/v1/login", "{\"token\":\"s\\u0065cret\"}");
     assert_int_equal(w->answer.kind, RV__ANSWER_LOGIN);
     assert_string_equal(w->answer.body, "secret");
     assert_int_equal(w->answer.length, 6);
-    send_as(w, RV__ROLE_NONE, "POST /api/v1/login", "{}");
-    expect(w, "without a token", 422, "{'violations':[{'path':'/token','message':'is missing'}]}");
-    send_as(w, RV__ROLE_NONE, "POST /api/v1/logout", NULL);
+    api_ask_as(w, RV__ROLE_NONE, "POST /api/v1/login", "{}");
+    api_expect(w, "without a token", 422,
+               "{'violations':[{'path':'/token','message':'is missing'}]}");
+    api_ask_as(w, RV__ROLE_NONE, "POST /api/v1/logout", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_LOGOUT);
-    send_as(w, RV__ROLE_NONE, "GET /api/v1/session", NULL);
+    api_ask_as(w, RV__ROLE_NONE, "GET /api/v1/session", NULL);
     assert_int_equal(w->answer.kind, RV__ANSWER_SESSION);
     rv__api_session(RV__ROLE_VIEWER, "", true, &w->answer);
     assert_string_equal(w->answer.body, "{\"role\":\"viewer\",\"authRequired\":true}");
@@ -983,247 +714,11 @@ static void logging_in_is_for_the_transport(void **state)
 
 static void metrics_are_text(void **state)
 {
-    struct world *w = *state;
-    ask_for(w, "GET /metrics", NULL);
+    struct api_world *w = *state;
+    api_ask(w, "GET /metrics", NULL);
     assert_int_equal(w->answer.status, 200);
     assert_string_equal(w->answer.type, "text/plain; version=0.0.4; charset=utf-8");
     assert_non_null(strstr(w->answer.body, "# TYPE"));
-}
-
-/* ------------------------------------------------------------------------------- the document --- */
-
-/* A request for an operation: its path with the names of what there is, and what it needs. */
-static void call_operation(struct world *w, const char *method, const char *path, const char *id)
-{
-    char line[512] = "";
-    size_t len = (size_t)snprintf(line, sizeof line, "%s ", strcmp(method, "get") ? "POST" : "GET");
-    for (const char *at = path; *at != '\0'; at++) {
-        const char *name = strstr(path, "/workflows/") ? "ask"
-                           : strstr(at, "{id}") == at  ? "done"
-                                                       : "go";
-        if (*at != '{') {
-            line[len++] = *at;
-            continue;
-        }
-        if (strcmp(method, "get") != 0 && strcmp(name, "done") == 0)
-            name = "waits";
-        len += (size_t)snprintf(line + len, sizeof line - len, "%s", name);
-        at = strchr(at, '}');
-    }
-    line[len] = '\0';
-    if (strcmp(id, "getNode") == 0)
-        snprintf(line + len, sizeof line - len, "?path=flaky");
-    ask_for(w, line,
-            strcmp(id, "decideRun") == 0 ? "{\"action\":\"resume\"}"
-            : strcmp(id, "login") == 0   ? "{\"token\":\"a token\"}"
-                                         : NULL);
-}
-
-/* Is the answer what the document says of this status? */
-static void hold_to_schema(struct world *w, json_t *openapi, json_t *operation, const char *id)
-{
-    char status[16];
-    struct rv__arena arena;
-    struct rv__violations bad;
-    struct rv__schema *schema = NULL;
-    struct rv__buf text;
-    snprintf(status, sizeof status, "%d", w->answer.status);
-    json_t *answer = json_object_get(json_object_get(operation, "responses"), status);
-    if (answer == NULL)
-        fail_msg("%s: %s is not in the document: %s", id, status, w->answer.body);
-    const char *ref = json_string_value(json_object_get(answer, "$ref"));
-    if (ref != NULL)
-        answer = json_object_get(
-            json_object_get(json_object_get(openapi, "components"), "responses"), status);
-    json_t *content = json_object_get(json_object_get(answer, "content"), w->answer.type);
-    if (content == NULL)
-        fail_msg("%s: %s has no content of type %s", id, status, w->answer.type);
-    if (w->document == NULL)
-        return;
-    json_t *whole = json_copy(json_object_get(content, "schema"));
-    json_object_set(whole, "components", json_object_get(openapi, "components"));
-    rv__buf_init(&text, 1u << 20);
-    assert_int_equal(rv__json_dump(whole, &text), RV_OK);
-    json_decref(whole);
-    if (rv__schema_new(rv__buf_view(&text), NULL, &schema, &w->err) < 0)
-        fail_msg("%s: bad schema: %s", id, w->err.message);
-    rv__arena_init(&arena, 1u << 20);
-    rv__violations_init(&bad, &arena);
-    int rc = rv__schema_check(schema, rv__str(w->answer.body), &bad, &w->err);
-    rv__schema_free(schema);
-    rv__arena_done(&arena);
-    rv__buf_done(&text);
-    if (rc < 0)
-        fail_msg("%s: %s: %s", id, w->err.message, w->answer.body);
-}
-
-static void the_document_tells_what_is_answered(void **state)
-{
-    struct world *w = *state;
-    const char *path, *method;
-    json_t *item, *operation;
-    int calls = 0;
-    ask_for(w, "GET /openapi.json", NULL);
-    assert_int_equal(w->answer.status, 200);
-    json_t *openapi = json_incref(w->document);
-    json_object_foreach (json_object_get(openapi, "paths"), path, item)
-        json_object_foreach (item, method, operation) {
-            const char *id = json_string_value(json_object_get(operation, "operationId"));
-            call_operation(w, method, path, id);
-            if (w->answer.kind >= RV__ANSWER_LOGIN) { /* the transport has the last word */
-                rv__api_answer_done(&w->answer);
-                rv__api_session(RV__ROLE_OPERATOR, "kim", true, &w->answer);
-                read_answer(w, id);
-            }
-            if (w->answer.kind == RV__ANSWER_WHOLE)
-                hold_to_schema(w, openapi, operation, id);
-            else if (json_object_get(json_object_get(operation, "responses"), "410") == NULL)
-                fail_msg("%s does not say that it may be gone", id);
-            calls++;
-        }
-    json_decref(openapi);
-    assert_int_equal(calls, 34);
-}
-
-/* --------------------------------------------------------------------------------- trouble --- */
-
-/* There is an answer whatever allocation fails, and in the end the right one. */
-static void without_memory_there_is_still_an_answer(void **state)
-{
-    struct world *w = *state;
-    static const char *const paths[] = { "/api/v1/runs", "/api/v1/runs/done/logs", "/openapi.json",
-                                         "/api/v1/runs/done/nodes", "/api/v1/runs/nix" };
-    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
-        const struct rv__api_request request = { .method = "GET",
-                                                 .path = paths[i],
-                                                 .role = RV__ROLE_VIEWER };
-        int hit = 1;
-        for (long n = 0; hit; n++) {
-            rv__api_answer_done(&w->answer);
-            rv__test_fail_alloc_after(n);
-            rv__api_handle(w->engine, &request, &w->answer);
-            hit = rv__test_alloc_failed();
-            rv__test_fail_alloc_after(-1);
-            assert_true(w->answer.status >= 200 && w->answer.type != NULL);
-            assert_true(w->answer.length == 0 || w->answer.body != NULL);
-            assert_true(!hit || w->answer.status >= 400);
-        }
-        assert_true(w->answer.status == (strstr(paths[i], "nix") != NULL ? 404 : 200));
-    }
-}
-
-static struct rv__api_answer ask(struct rig *rig, const char *method, const char *path,
-                                 const char *body)
-{
-    struct rv__api_answer answer;
-    rv__api_handle(rig->engine,
-                   &(struct rv__api_request){ .method = method,
-                                              .path = path,
-                                              .content_type = "application/json",
-                                              .body = body,
-                                              .body_length = body != NULL ? strlen(body) : 0,
-                                              .role = RV__ROLE_OPERATOR,
-                                              .by = "kim" },
-                   &answer);
-    return answer;
-}
-
-static void expect_ask(struct rig *rig, const char *method, const char *path, const char *body,
-                       int status, const char *part)
-{
-    struct rv__api_answer answer = ask(rig, method, path, body);
-    if (answer.status != status || strstr(answer.body, part) == NULL)
-        fail_msg("%s: %d %s", path, answer.status, answer.body);
-    rv__api_answer_done(&answer);
-}
-
-static int an_hour(rv_ctx *c)
-{
-    rv_test_takes(c, 3600000);
-    return 0;
-}
-
-static void a_suspended_run_is_decided_about(void **state)
-{
-    struct rig *rig = *state;
-    rv_workflow *w = rv_workflow_new("w");
-    assert_int_equal(rv_test_engine_new(RV_TEST_OPTS(.max_crashes = 1), &rig->engine, &rig->err),
-                     RV_OK);
-    rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
-    rv_add_step(rv_workflow_body(w), "two", an_hour, NULL);
-    rig_put(rig, w);
-    rig_run(rig, "w", "r1", NULL);
-    rig_run(rig, "w", "r2", NULL);
-    expect_ask(rig, "POST", "/api/v1/runs/r1/signals/go", NULL, 200, "r1");
-    for (int i = 0; i < 4; i++) { /* it is in flight whenever the engine dies */
-        assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
-        assert_int_equal(rv_test_crash(rig->engine, &rig->err), RV_OK);
-    }
-    assert_int_equal(rv_test_advance(rig->engine, 1000, &rig->err), RV_OK);
-    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"status\":\"suspended\"");
-    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"suspension\":{\"message\":");
-    expect_ask(rig, "GET", "/api/v1/runs/r1/nodes", NULL, 200, "\"status\":\"suspended\"");
-    expect_ask(rig, "GET", "/api/v1/overview", NULL, 200,
-               "\"runId\":\"r1\",\"workflow\":\"w\",\"status\":\"suspended\"");
-    expect_ask(rig, "GET", "/api/v1/overview", NULL, 200, "\"suspension\":{\"message\":");
-    expect_ask(rig, "GET", "/api/v1/runs/r1/wait?x", NULL, 404, "nothing at this address");
-    expect_ask(rig, "POST", "/api/v1/runs/r1/decide", "{\"action\":\"restart_stage\"}", 409,
-               "\"paths\":[\"two\"]");
-    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200,
-               "\"suspensions\":[{\"path\":\"two\",\"reason\":{");
-    expect_ask(rig, "GET", "/api/v1/runs/r1", NULL, 200, "\"actions\":[\"resume\",\"abort\"]}]");
-    expect_ask(rig, "GET", "/api/v1/runs", NULL, 200, "\"suspensions\":[{\"path\":\"two\"");
-    expect_ask(rig, "POST", "/api/v1/runs/r1/decide",
-               "{\"action\":\"abort\",\"reason\":\"enough\"}", 200, "r1");
-    assert_int_equal(rig_wait(rig, "r1"), RV_FAILED);
-    expect_ask(rig, "GET", "/api/v1/runs/r1/wait", NULL, 200, "\"error\":{\"message\":\"enough\"");
-    expect_ask(rig, "GET", "/api/v1/runs/r1/history", NULL, 200, "\"kind\":\"run.aborted\"");
-    expect_ask(rig, "GET", "/api/v1/runs/r1/history", NULL, 200, "\"by\":\"kim\"");
-    expect_ask(rig, "GET", "/api/v1/workflows/w", NULL, 200, "\"plan\":{");
-    assert_int_equal(rv_unregister(rig->engine, "w", &rig->err), RV_OK);
-    expect_ask(rig, "GET", "/api/v1/workflows/w", NULL, 404, "there is no workflow 'w'");
-    rv_engine_close(rig->engine);
-    expect_ask(rig, "POST", "/api/v1/runs/r2/cancel", NULL, 503, "closed");
-    expect_ask(rig, "GET", "/readyz", NULL, 503, "closed");
-    expect_ask(rig, "GET", "/healthz", NULL, 200, "ok");
-}
-
-static void *send_signal(void *arg)
-{
-    struct rig *rig = arg;
-    (void)rv_signal_with(rig->engine, "r", "other", NULL, RV_SIGNAL_OPTS(.force = true),
-                         NULL); /* waits until the store is back */
-    return NULL;
-}
-
-static void a_store_that_refuses_is_told(void **state)
-{
-    struct rig *rig = *state;
-    sqlite3 *other = NULL;
-    pthread_t thread;
-    rv_health health = { .stuck = false };
-    rv_workflow *w = rv_workflow_new("w");
-    rig_open(rig, NULL);
-    rv_add_signal(rv_workflow_body(w), "go", "go", 0, NULL);
-    rig_put(rig, w);
-    rig_run(rig, "w", "r", NULL);
-    assert_int_equal(sqlite3_open(rig->store, &other), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(other, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(pthread_create(&thread, NULL, send_signal, rig), 0);
-    for (int i = 0; i < 20000 && !health.stuck; i++) {
-        assert_int_equal(rv_engine_health(rig->engine, &health, NULL), RV_OK);
-        usleep(1000);
-    }
-    assert_true(health.stuck);
-    expect_ask(rig, "POST", "/api/v1/runs/r/cancel", NULL, 503, "nothing was changed");
-    expect_ask(rig, "GET", "/readyz", NULL, 503, "\"attempts\":");
-    expect_ask(rig, "GET", "/healthz", NULL, 200, "ok");
-    expect_ask(rig, "GET", "/api/v1/runs", NULL, 200, "\"r\"");
-    assert_int_equal(sqlite3_exec(other, "ROLLBACK", NULL, NULL, NULL), SQLITE_OK);
-    sqlite3_close(other);
-    pthread_join(thread, NULL);
-    expect_ask(rig, "GET", "/readyz", NULL, 200, "ok");
-    expect_ask(rig, "POST", "/api/v1/runs/r/cancel", NULL, 200, "cancelled");
 }
 
 int main(void)
@@ -1240,21 +735,13 @@ int main(void)
         API_TEST(a_run_and_its_repeats_are_linked),
         API_TEST(roles_say_who_may_do_what),
         API_TEST(a_body_says_that_it_is_json),
-        API_TEST(what_is_too_much_is_refused),
         API_TEST(events_are_for_the_transport),
         API_TEST(waiting_is_for_the_transport),
-        API_TEST(a_long_answer_is_in_a_file),
-        API_TEST(an_answer_without_room_is_refused),
-        API_TEST(a_disk_that_refuses_is_told),
         API_TEST(a_step_is_completed_by_its_handle),
         API_TEST(who_did_it_is_recorded),
         API_TEST(an_overview_tells_how_the_last_day_was),
         API_TEST(logging_in_is_for_the_transport),
         API_TEST(metrics_are_text),
-        API_TEST(the_document_tells_what_is_answered),
-        API_TEST(without_memory_there_is_still_an_answer),
-        RIG_TEST(a_suspended_run_is_decided_about),
-        RIG_TEST(a_store_that_refuses_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

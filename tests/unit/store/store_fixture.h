@@ -43,6 +43,7 @@ void logs_are(struct fixture *fx, struct rv__store_log_query query, const char *
 void log_line(struct fixture *fx, const char *run, enum rv__store_level level, const char *step,
               const char *message);
 void counts_are(struct fixture *fx, const char *expected, uint64_t runs, uint64_t finished);
+void marks_are(struct fixture *fx, const char *expected);
 void full_run(struct fixture *fx, const char *id);
 int stop_at_once(void *arg, uint64_t seq, struct rv__str text);
 int stop_at_run(void *arg, const struct rv__store_run *row);

@@ -269,6 +269,21 @@ void counts_are(struct fixture *fx, const char *expected, uint64_t runs, uint64_
 }
 
 /* A run with something in every table. */
+static int see_mark(void *arg, const struct rv__store_mark *mark)
+{
+    struct fixture *fx = arg;
+    rv__buf_fmt(&fx->seen, "%.*s=%llu.%llu%s ", RV__ARG(mark->name), (unsigned long long)mark->seq,
+                (unsigned long long)mark->index, mark->free ? "" : "!");
+    return RV_OK;
+}
+
+/* "name=seq.index ", with "!" if a member has it. */
+void marks_are(struct fixture *fx, const char *expected)
+{
+    assert_int_equal(rv__store_marks(fx->store, see_mark, fx, NULL), RV_OK);
+    seen(fx, expected);
+}
+
 void full_run(struct fixture *fx, const char *id)
 {
     struct rv__store_run row = full_row(id);

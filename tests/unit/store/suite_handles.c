@@ -15,6 +15,9 @@ static void a_reader_reads_and_does_not_write(void **state)
     assert_int_equal(rv__store_commit_one(reader, &write, NULL), RV_ESTATE);
     assert_int_equal(rv__store_define(reader, rv__str("h"), rv__str("{}"), NULL), RV_ESTATE);
     assert_int_equal(rv__store_forget(reader, NULL, 0, &more, NULL), RV_ESTATE);
+    struct rv__store_mark mark = { .name = rv__str("m") };
+    assert_int_equal(rv__store_take_marks(reader, &mark, 1, NULL), RV_ESTATE);
+    assert_int_equal(rv__store_move_marks(reader, &mark, 1, NULL), RV_ESTATE);
     fx->store = reader;
     journal_is(fx, "a", 0, "[f]");
     run_is(fx, "b", NULL);
@@ -154,6 +157,44 @@ static void no_memory_does_not_hurt_reading(void **state)
     assert_int_equal(rc, RV_OK);
 }
 
+static void marks_say_how_far_somebody_has_come(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store_mark marks[] = { { .name = rv__str("b"), .seq = 7, .index = INT32_MAX },
+                                      { .name = rv__str("a"), .seq = 0, .index = 0 } };
+    marks_are(fx, "");
+    assert_int_equal(rv__store_take_marks(fx->store, marks, 2, NULL), RV_OK);
+    assert_true(marks[0].ours && marks[1].ours);
+    marks_are(fx, "a=0.0 b=7.2147483647 ");
+    marks[0].seq = 9;
+    marks[0].index = 3;
+    assert_int_equal(rv__store_move_marks(fx->store, marks, 1, NULL), RV_OK);
+    assert_true(marks[0].ours);
+    reopen(fx);
+    marks_are(fx, "a=0.0 b=9.3 ");
+    struct rv__store_mark again = { .name = rv__str("b"), .seq = 100 };
+    assert_int_equal(rv__store_take_marks(fx->store, &again, 1, NULL), RV_OK);
+    assert_int_equal(again.seq, 9); /* it is where it was left */
+    assert_int_equal(again.index, 3);
+    again.gone = true;
+    assert_int_equal(rv__store_move_marks(fx->store, &again, 1, NULL), RV_OK);
+    assert_false(again.ours);
+    marks_are(fx, "a=0.0 ");
+}
+
+static void no_memory_does_not_hurt_marks(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store_mark mark = { .name = rv__str("a"), .seq = 1 };
+    int rc;
+    TORTURE(rc, rv__store_take_marks(fx->store, &mark, 1, NULL), marks_are(fx, ""));
+    assert_int_equal(rc, RV_OK);
+    mark.seq = 2;
+    TORTURE(rc, rv__store_move_marks(fx->store, &mark, 1, NULL), marks_are(fx, "a=1.0 "));
+    assert_int_equal(rc, RV_OK);
+    marks_are(fx, "a=2.0 ");
+}
+
 int store_suite_handles(void)
 {
     const struct CMUnitTest tests[] = {
@@ -161,6 +202,8 @@ int store_suite_handles(void)
         STORE_CASE(readers_follow_from_other_threads),
         STORE_CASE(commits_are_counted_and_timed),
         STORE_CASE(no_memory_does_not_hurt_reading),
+        STORE_CASE(marks_say_how_far_somebody_has_come),
+        STORE_CASE(no_memory_does_not_hurt_marks),
     };
     return STORE_GROUP("store: handles", tests);
 }

@@ -156,7 +156,7 @@ static void an_expired_member_loses_its_runs_and_writes_nothing(void **state)
     (void)append(&p->fx, "r", "f2");
     assert_int_equal(rv__store_commit(p->a, &late, 1, &err), RV_EGONE);
     assert_int_equal(rv__store_commit(p->a, &late, 1, &err), RV_EGONE);
-    assert_int_equal(ops_of(p->a)->renew(p->a, &err), RV_EGONE);
+    assert_int_equal(ops_of(p->a)->renew(p->a, "", &err), RV_EGONE);
     journal_is(&p->fx, "r", 0, "[f1][f2]");
     /* As somebody new it may go on, with runs of its own. */
     int64_t before = id_of(p->a);
@@ -173,7 +173,7 @@ static void a_lease_is_renewed_by_renewing_and_by_writing(void **state)
     struct pair *p = *state;
     (void)begin(&p->fx, "r", "f1");
     lapse(p, p->a);
-    assert_int_equal(ops_of(p->a)->renew(p->a, NULL), RV_OK);
+    assert_int_equal(ops_of(p->a)->renew(p->a, "", NULL), RV_OK);
     expires(p, 0);
     lapse(p, p->a);
     (void)append(&p->fx, "r", "f2");
@@ -365,7 +365,7 @@ static void members_are(struct pair *p, struct rv__store *one, int runs, struct 
     if (two != NULL)
         snprintf(expected + n, sizeof expected - (size_t)n, "%lld:%d ", (long long)id_of(two),
                  other);
-    assert_int_equal(ops_of(p->aide)->members(p->aide, see_member, &p->fx, NULL), RV_OK);
+    assert_int_equal(ops_of(p->aide)->members(p->aide, false, see_member, &p->fx, NULL), RV_OK);
     seen(&p->fx, expected);
 }
 
@@ -378,6 +378,36 @@ static void members_are_listed_while_they_live(void **state)
     members_are(p, p->a, 2, p->b, 0);
     assert_int_equal(ops_of(p->b)->part(p->b, NULL), RV_OK);
     members_are(p, p->a, 2, NULL, 0);
+}
+
+static int see_address(void *arg, const struct rv__store_member *member)
+{
+    struct fixture *fx = arg;
+    rv__buf_fmt(&fx->seen, "%lld at %.*s ", (long long)member->id, RV__ARG(member->workers));
+    return RV_OK;
+}
+
+static void reachable_are(struct pair *p, const char *expected)
+{
+    assert_int_equal(ops_of(p->aide)->members(p->aide, true, see_address, &p->fx, NULL), RV_OK);
+    seen(&p->fx, expected);
+}
+
+static void members_say_where_workers_reach_them(void **state)
+{
+    struct pair *p = *state;
+    char expected[80];
+    reachable_are(p, "");
+    assert_int_equal(ops_of(p->b)->renew(p->b, "tls://b:7070", NULL), RV_OK);
+    snprintf(expected, sizeof expected, "%lld at tls://b:7070 ", (long long)id_of(p->b));
+    reachable_are(p, expected);
+    (void)begin(&p->fx, "one", "f"); /* writing renews as well, and changes nothing of it */
+    reachable_are(p, expected);
+    assert_int_equal(ops_of(p->b)->renew(p->b, "", NULL), RV_OK);
+    reachable_are(p, "");
+    assert_int_equal(ops_of(p->b)->renew(p->b, "tls://b:7070", NULL), RV_OK);
+    assert_int_equal(ops_of(p->b)->part(p->b, NULL), RV_OK);
+    reachable_are(p, "");
 }
 
 struct request {
@@ -442,6 +472,48 @@ static void who_asks_a_member_that_ends_is_told(void **state)
     assert_int_equal(ops->ask(p->aide, id_of(p->b), rv__str("z"), &third, NULL), RV_ECLOSED);
 }
 
+/* One member of those that live has a mark; who has ended moves it no more. */
+static void a_mark_is_one_members(void **state)
+{
+    struct pair *p = *state;
+    struct rv__store_mark of_a = { .name = rv__str("m"), .seq = 1 },
+                          of_b = { .name = rv__str("m"), .seq = 5 },
+                          both[] = { { .name = rv__str("own"), .seq = 2 },
+                                     { .name = rv__str("m"), .seq = 2 } };
+    assert_int_equal(rv__store_take_marks(p->a, &of_a, 1, NULL), RV_OK);
+    assert_true(of_a.ours);
+    assert_int_equal(rv__store_take_marks(p->b, both, 2, NULL), RV_OK);
+    assert_true(both[0].ours);
+    assert_false(both[1].ours);
+    of_b.ours = true;
+    assert_int_equal(rv__store_move_marks(p->b, &of_b, 1, NULL), RV_OK);
+    assert_false(of_b.ours);
+    marks_are(&p->fx, "m=1.0! own=2.0! ");
+    of_a.seq = 3;
+    assert_int_equal(rv__store_take_marks(p->a, &of_a, 1, NULL), RV_OK); /* its own, again */
+    assert_true(of_a.ours);
+    assert_int_equal(of_a.seq, 1);
+    lapse(p, p->a);
+    expires(p, 1);
+    marks_are(&p->fx, "m=1.0 own=2.0! ");
+    assert_int_equal(rv__store_move_marks(p->a, &of_a, 1, NULL), RV_EGONE);
+    assert_int_equal(rv__store_take_marks(p->a, &of_a, 1, NULL), RV_EGONE);
+    p->fx.store = p->b;
+    assert_int_equal(rv__store_take_marks(p->b, &of_b, 1, NULL), RV_OK);
+    assert_true(of_b.ours);
+    assert_int_equal(of_b.seq, 1);
+    marks_are(&p->fx, "m=1.0! own=2.0! ");
+    assert_int_equal(ops_of(p->b)->part(p->b, NULL), RV_OK);
+    assert_int_equal(ops_of(p->a)->rejoin(p->a, NULL), RV_OK);
+    p->fx.store = p->a;
+    marks_are(&p->fx, "m=1.0 own=2.0 ");
+    assert_int_equal(rv__store_take_marks(p->a, &of_a, 1, NULL), RV_OK);
+    assert_true(of_a.ours);
+    of_a.gone = true;
+    assert_int_equal(rv__store_move_marks(p->a, &of_a, 1, NULL), RV_OK);
+    marks_are(&p->fx, "own=2.0 ");
+}
+
 #define PAIR_CASE(name) cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
 
 int store_suite_members(void)
@@ -461,8 +533,10 @@ int store_suite_members(void)
         PAIR_CASE(two_members_that_begin_the_same_run_agree),
         PAIR_CASE(counts_are_of_all_members_also_of_those_that_are_gone),
         PAIR_CASE(members_are_listed_while_they_live),
+        PAIR_CASE(members_say_where_workers_reach_them),
         PAIR_CASE(members_ask_each_other),
         PAIR_CASE(who_asks_a_member_that_ends_is_told),
+        PAIR_CASE(a_mark_is_one_members),
     };
     return STORE_GROUP("members", tests);
 }

@@ -753,7 +753,8 @@ static void an_upgrade_waits_for_members_below_its_floor(void **state)
     rv_error err = { 0, "" };
     struct rv__store_opts opts = { .path = fx->address, .member = true };
     pg_run(fx->pg,
-           "ALTER TABLE rival.runs DROP lacks, DROP handed; ALTER TABLE rival.lanes DROP knows;"
+           "ALTER TABLE rival.runs DROP lacks, DROP handed; ALTER TABLE rival.lanes DROP knows, "
+           "DROP workers; DROP TABLE rival.marks;"
            "ALTER TABLE rival.meta DROP floor; UPDATE rival.meta SET version = 2;"
            "UPDATE rival.lanes SET version = '0.0.1'");
     assert_int_equal(rv__postgres_open(&opts, &store, &err), RV_ESTATE);
@@ -762,6 +763,23 @@ static void an_upgrade_waits_for_members_below_its_floor(void **state)
     pg_run(fx->pg, "UPDATE rival.lanes SET renewed = renewed - interval '1 hour'");
     store = join_at(fx->address);
     assert_int_equal(pg_number(fx->pg, "SELECT version FROM rival.meta"), PG_SCHEMA_VERSION);
+    rv__store_close(store);
+    rv__store_close(old);
+}
+
+/* Schemas 4 and 5 only add to schema 3: a member that knows 3 goes on while another one upgrades. */
+static void an_upgrade_that_only_adds_waits_for_nobody(void **state)
+{
+    struct fixture *fx = *state;
+    struct rv__store *old = join_at(fx->address);
+    pg_run(fx->pg, "ALTER TABLE rival.lanes DROP workers; DROP TABLE rival.marks;"
+                   "UPDATE rival.meta SET version = 3;"
+                   "UPDATE rival.lanes SET knows = 3, version = '0.0.9'");
+    struct rv__store *store = join_at(fx->address);
+    assert_int_equal(pg_number(fx->pg, "SELECT version FROM rival.meta"), PG_SCHEMA_VERSION);
+    assert_int_equal(pg_number(fx->pg, "SELECT count(*)::text FROM rival.lanes WHERE ended = 0"),
+                     2);
+    assert_int_equal(old->ops->renew(old, "", NULL), RV_OK);
     rv__store_close(store);
     rv__store_close(old);
 }
@@ -824,6 +842,7 @@ int main(void)
         CASE(members_of_neighbouring_versions_share_a_store, setup_empty),
         CASE(a_version_below_the_floor_is_refused, setup_empty),
         CASE(an_upgrade_waits_for_members_below_its_floor, setup_empty),
+        CASE(an_upgrade_that_only_adds_waits_for_nobody, setup_empty),
         CASE(no_memory_opens_nothing, setup_empty),
         cmocka_unit_test(a_bad_address_is_an_error),
     };

@@ -279,12 +279,28 @@ static void a_newer_schema_is_refused_and_not_touched(void **state)
     execute(folder->store, "PRAGMA journal_mode = DELETE; PRAGMA user_version = 1000");
     assert_int_equal(stat(folder->store, &before), 0);
     refused((struct rv__store_opts){ .path = folder->store }, RV_ESTORE,
-            "newer version of Rival (schema 1000, this program knows 1)", "nothing was changed");
+            "newer version of Rival (schema 1000, this program knows 2)", "nothing was changed");
     refused((struct rv__store_opts){ .path = folder->store, .read_only = true }, RV_ESTORE,
             "newer version of Rival", "nothing was changed");
     assert_int_equal(stat(folder->store, &after), 0);
     assert_int_equal(before.st_mtim.tv_nsec, after.st_mtim.tv_nsec);
     assert_int_equal(before.st_size, after.st_size);
+}
+
+static void an_older_schema_is_upgraded(void **state)
+{
+    struct folder *folder = *state;
+    struct rv__store *store = open_at(folder->store);
+    struct rv__store_mark mark = { .name = rv__str("m"), .seq = 3 };
+    add(store, "a", rv__str("f"));
+    rv__store_close(store);
+    execute(folder->store, "DROP TABLE marks; PRAGMA user_version = 1");
+    refused((struct rv__store_opts){ .path = folder->store, .read_only = true }, RV_ESTORE,
+            "older schema", "open it once for writing");
+    store = open_at(folder->store);
+    assert_int_equal(rows_of(store, "a"), 1);
+    assert_int_equal(rv__store_take_marks(store, &mark, 1, NULL), RV_OK);
+    rv__store_close(store);
 }
 
 static void other_peoples_databases_are_refused(void **state)
@@ -807,6 +823,7 @@ int main(void)
         CASE(another_name_of_the_store_is_the_same_store),
         CASE(a_killed_writer_leaves_its_commits_and_no_lock),
         CASE(a_newer_schema_is_refused_and_not_touched),
+        CASE(an_older_schema_is_upgraded),
         CASE(other_peoples_databases_are_refused),
         CASE(what_is_no_store_is_refused),
         CASE(a_damaged_page_is_told),

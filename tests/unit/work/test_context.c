@@ -275,6 +275,48 @@ static void an_error_says_what_to_do(void **state)
     }
 }
 
+/* ------------------------------------------------------------------------------- no memory --- */
+
+static const char *(*text_of)(rv_ctx *c);
+
+static int reads_without_memory(rv_ctx *c)
+{
+    enum { ENOUGH_TO_FILL_A_BLOCK = 100000 }; /* of the arena, which may have some room left */
+    tries++;
+    rv__test_fail_alloc_after(0);
+    const char *text = text_of(c);
+    for (int i = 0; i < ENOUGH_TO_FILL_A_BLOCK && *text != '\0'; i++)
+        text = text_of(c);
+    rv__test_fail_alloc_after(-1);
+    return rv_return(c, "s", text);
+}
+
+/* A step that sent "" as its idempotency key would not be protected by it. */
+static void who_it_is_is_never_empty_for_want_of_memory(void **state)
+{
+    struct fixture *fx = *state;
+    static const char *(*const texts[])(rv_ctx *) = { rv_ctx_path, rv_ctx_execution_id,
+                                                      rv_ctx_idempotency_key };
+    rv_workflow *w = rv_workflow_new("w");
+    rv_add_step(rv_workflow_body(w), "s", reads_without_memory, NULL);
+    int rc = rv_register(fx->engine, w, &fx->err);
+    rv_workflow_free(w);
+    assert_int_equal(rc, RV_OK);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        rv_outcome *outcome = NULL;
+        char run[8];
+        snprintf(run, sizeof run, "n%zu", i);
+        text_of = texts[i];
+        if (rv_run(fx->engine, "w", NULL, RV_RUN_OPTS(.run_id = run), NULL, &fx->err) < 0 ||
+            rv_wait(fx->engine, NULL, run, NULL, &outcome, &fx->err) < 0)
+            fail_msg("%s", fx->err.message);
+        if (outcome->status != RV_FAILED || strstr(outcome->error, "out of memory") == NULL)
+            fail_msg("text %zu: status %d, %s %s", i, outcome->status, outcome->error,
+                     outcome->results);
+        rv_outcome_free(outcome);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -288,6 +330,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_node_that_cannot_be_seen_from_a_host_is_told, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_error_says_what_to_do, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_it_is_is_never_empty_for_want_of_memory, setup,
+                                        teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

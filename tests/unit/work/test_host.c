@@ -1,5 +1,5 @@
 /* test_host.c: steps of C files in real host processes: how they live, and how they die. For
- * src/work/hosted.c, src/work/host.c, src/exec/worker.c, src/define/cfile.c. */
+ * src/work/hosted.c, src/work/host.c, src/work/session.c, src/exec/host_process.c, src/define/cfile.c. */
 #include "unit/test.h"
 
 #include <dirent.h>
@@ -486,6 +486,40 @@ static void full_hosts_leave_the_threads_alone(void **state)
     (void)await_note(fx, "stopped");
 }
 
+static int threads(void)
+{
+    int count = 0;
+    DIR *tasks = opendir("/proc/self/task");
+    assert_non_null(tasks);
+    for (const struct dirent *e; (e = readdir(tasks)) != NULL;)
+        count += e->d_name[0] != '.';
+    closedir(tasks);
+    return count;
+}
+
+/* Hosts are on the loop of connections: twelve that are busy take no more threads than one. */
+static void a_busy_host_takes_no_thread(void **state)
+{
+    enum { HOSTS = 12, ROOM = 4 }; /* room: threads that the engine may make for something else */
+    struct fixture *fx = *state;
+    char id[8];
+    OPEN(fx, .hosts = HOSTS, .host_grace_ms = 20000);
+    put_file(fx, "acts.c");
+    start(fx, "acts", "r0", "stay");
+    (void)await_note(fx, "r0");
+    int before = threads();
+    for (int i = 1; i < HOSTS; i++) {
+        snprintf(id, sizeof id, "r%d", i);
+        start(fx, "acts", id, "stay");
+        (void)await_note(fx, id);
+    }
+    assert_in_range(threads(), 1, before + ROOM);
+    for (int i = 0; i < HOSTS; i++) {
+        snprintf(id, sizeof id, "r%d", i);
+        assert_int_equal(rv_cancel_run(fx->engine, id, &fx->err), 0);
+    }
+}
+
 static void cancel_in(struct fixture *fx, const char *what)
 {
     put_file(fx, "acts.c");
@@ -763,6 +797,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(waiting_for_a_host_is_not_the_attempts_time, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(full_hosts_leave_the_threads_alone, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_busy_host_takes_no_thread, setup, teardown),
         cmocka_unit_test_setup_teardown(a_step_that_polls_is_told_to_stop, setup, teardown),
         cmocka_unit_test_setup_teardown(a_token_that_was_handed_on_fires, setup, teardown),
         cmocka_unit_test_setup_teardown(log_lines_come_while_it_runs, setup, teardown),

@@ -1,6 +1,5 @@
 /** builder.ts: `createWorkflow` and `defineWorkflow`. */
 import type { $ZodType } from "zod/v4/core";
-import { WorkflowDefinitionError } from "../errors.js";
 import { defaultRegistry } from "../registry.js";
 import type {
   BodyLike,
@@ -14,7 +13,6 @@ import type {
   IterationContext,
   LoopOptions,
   NestedOptions,
-  NodeDefinition,
   PredefinedStep,
   StepConfig,
   StepContext,
@@ -25,8 +23,7 @@ import type {
   WorkflowDefinition,
   WorkflowReference,
 } from "../types.js";
-import { brand } from "./brand.js";
-import { nameFault, Normalizer, type Violation } from "./normalize.js";
+import { define, schemasOf, type WorkflowOptions } from "./definition.js";
 import type { HttpResult } from "./steps.js";
 
 type With<Steps, Alias extends string, Result> = Steps & { [A in Alias]: StepEntry<Awaited<Result>> };
@@ -46,11 +43,7 @@ export class WorkflowBuilder<Input = any, Steps = object> {
   private reads: string[] | undefined;
   private built: WorkflowDefinition<Input> | undefined;
 
-  constructor(readonly name: string) {
-    const fault = nameFault(name);
-    if (fault !== undefined)
-      throw new WorkflowDefinitionError(String(name), [{ path: "", message: `invalid name '${String(name)}': ${fault}` }]);
-  }
+  constructor(readonly name: string) {}
 
   private changed(): void {
     if (this.built !== undefined)
@@ -232,17 +225,6 @@ export function createWorkflow(name: string): WorkflowBuilder {
   return new WorkflowBuilder(name);
 }
 
-export interface WorkflowOptions {
-  steps: StepEntryLike[];
-  input?: InputSchema;
-  description?: string;
-  onError?: ErrorHandler;
-  results?: Record<string, $ZodType> | { schemas: Record<string, $ZodType> | undefined };
-  needs?: string[];
-  /** Where it was written. */
-  source?: string;
-}
-
 /** A workflow from a list of steps: `defineWorkflow(name, findTree, chopTree)` or `defineWorkflow(name, { steps, … })`. */
 export function defineWorkflow(name: string, ...steps: [WorkflowOptions] | StepEntryLike[]): WorkflowDefinition {
   const first = steps[0] as WorkflowOptions | undefined;
@@ -254,43 +236,6 @@ export function defineWorkflow(name: string, ...steps: [WorkflowOptions] | StepE
     !("build" in first) &&
     !Object.hasOwn(first, "name");
   return define(name, isOptions ? first : { steps: steps as StepEntryLike[] });
-}
-
-const OPTIONS = ["steps", "input", "description", "onError", "results", "needs", "source"];
-
-function define<Input>(name: string, options: WorkflowOptions): WorkflowDefinition<Input> {
-  const violations: Violation[] = [];
-  const refuse = (message: string): void => void violations.push({ path: "", message });
-  const fault = nameFault(name);
-  if (fault !== undefined) refuse(`invalid name '${String(name)}': ${fault}`);
-  for (const key of Object.keys(options)) if (!OPTIONS.includes(key)) refuse(`unknown key '${key}'`);
-  if (options.steps.length === 0) refuse("it has no steps");
-  if (options.onError !== undefined && typeof options.onError !== "function") refuse("onError must be a function");
-  if (options.description !== undefined && typeof options.description !== "string") refuse("description must be a text");
-  const { input } = options;
-  if (input !== undefined && (typeof input !== "object" || input === null)) refuse("input must be a schema of Zod, or a JSON Schema");
-  else if (input !== undefined && !("_zod" in input) && "_def" in input)
-    refuse("input is a schema of Zod 3: this package needs Zod 4");
-  const normalizer = new Normalizer();
-  const nodes: NodeDefinition[] = options.steps.map((entry) => normalizer.add(entry));
-  violations.push(...normalizer.violations);
-  if (violations.length > 0) throw new WorkflowDefinitionError(String(name), violations);
-  const results = options.results === undefined ? undefined : schemasOf(options.results);
-  return brand("definition", {
-    name,
-    steps: nodes,
-    ...(input === undefined ? {} : { inputSchema: input }),
-    ...(options.description === undefined ? {} : { description: options.description }),
-    ...(options.onError === undefined ? {} : { onError: options.onError }),
-    ...(results === undefined ? {} : { results }),
-    ...(options.needs === undefined ? {} : { needs: options.needs }),
-    ...(options.source === undefined ? {} : { source: options.source }),
-  });
-}
-
-function schemasOf(results: NonNullable<WorkflowOptions["results"]>): Record<string, $ZodType> | undefined {
-  const isHelper = "schemas" in results && !("_zod" in Object(results.schemas));
-  return (isHelper ? results.schemas : results) as Record<string, $ZodType> | undefined;
 }
 
 /** Types of the predefined steps' results, for those who name them. */

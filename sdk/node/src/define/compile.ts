@@ -9,15 +9,14 @@ import type {
   StepConfig,
   StepDefinition,
   StepPlanNode,
-  WorkflowDefinition,
 } from "../types.js";
+import { checked, definitionOf, type Workflow } from "./definition.js";
 import { Names } from "./names.js";
 import { isDefinition, isReference } from "./normalize.js";
 
 /** A compiled workflow: pure data (`plan`), and what it refers to by name (`actors`). */
-export function compileWorkflow(workflow: WorkflowDefinition | { build(): WorkflowDefinition }): CompiledWorkflow {
-  const definition = "build" in workflow ? workflow.build() : workflow;
-  if (!isDefinition(definition)) throw new TypeError("compileWorkflow: a workflow is needed: createWorkflow() or defineWorkflow() make one");
+export function compileWorkflow(workflow: Workflow): CompiledWorkflow {
+  const definition = checked(definitionOf(workflow, "compileWorkflow"));
   const compiler = new Compiler(definition.name);
   const names = new Names(definition.name);
   const coordinatorActorRef = names.coordinator();

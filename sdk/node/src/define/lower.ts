@@ -170,11 +170,6 @@ class Lowering {
 
   /** A child of a concurrent block. The engine takes steps and workflows there as they are, anything else as a list. */
   private child(node: NodeDefinition, names: Names): Json {
-    if (node.type === "workflow" && (node.when !== undefined || node.description !== undefined))
-      this.faults.push({
-        path: node.alias,
-        message: `a workflow that is a child of a concurrent block takes no '${node.when === undefined ? "description" : "when"}': use a list, { alias, steps: [...] }`,
-      });
     const lowered = this.node(node, names);
     return node.type === undefined || node.type === "workflow" ? lowered : { alias: node.alias, nodes: [lowered] };
   }
@@ -218,7 +213,7 @@ class Lowering {
     if (typeof value === "function") return this.call(name, value as StepFunction);
     const looksLikeCall =
       typeof value === "object" && value !== null && Object.keys(value).length === 1 && "fn" in value;
-    if (looksLikeCall) return this.call(name, () => value);
+    if (looksLikeCall) return this.call(name, sameFor(value, () => value));
     return literal(value);
   }
 
@@ -255,8 +250,18 @@ class Lowering {
 function parametersOf(step: PredefinedStep): StepFunction | undefined {
   const fields = Object.entries(step.options).filter((field): field is [string, StepFunction] => typeof field[1] === "function");
   if (fields.length === 0) return undefined;
-  return async (context: unknown) =>
-    Object.fromEntries(await Promise.all(fields.map(async ([key, fn]) => [key, (await fn(context)) as unknown] as const)));
+  return sameFor(step, async (context: unknown) =>
+    Object.fromEntries(await Promise.all(fields.map(async ([key, fn]) => [key, (await fn(context)) as unknown] as const))),
+  );
+}
+
+const made = new WeakMap<object, StepFunction>();
+
+/** The function that was made for this before, or now: a workflow may be lowered again, and must have the same functions then. */
+function sameFor(owner: object, fn: StepFunction): StepFunction {
+  const before = made.get(owner);
+  if (before === undefined) made.set(owner, fn);
+  return before ?? fn;
 }
 
 function given(values: Json): Json {

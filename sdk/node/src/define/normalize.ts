@@ -21,7 +21,7 @@ import type {
   WorkflowDefinition,
   WorkflowReference,
 } from "../types.js";
-import { isBranded } from "./brand.js";
+import { brand, isBranded } from "./brand.js";
 
 const ALIAS = /^[A-Za-z_][A-Za-z0-9_.-]*$/;
 const MAX_NAME = 200; // bytes, as in the engine
@@ -51,7 +51,7 @@ const SHAPES: { type: string; key: string; keys: string[] }[] = [
   { type: "concurrent", key: "steps", keys: ["steps", "continueOn", "onFailure", "join"] },
   { type: "workflow", key: "workflow", keys: ["workflow", "input"] },
 ];
-const NODE_KEYS = ["type", "alias", "name", "when", "description"];
+const NODE_KEYS = ["type", "id", "alias", "name", "when", "description"];
 
 /** What is wrong with a name, or undefined. */
 export function nameFault(name: unknown): string | undefined {
@@ -102,9 +102,22 @@ export class Normalizer {
     return this.node(entry, this.top, "");
   }
 
-  private id(kind: keyof Normalizer["counts"]): string {
-    return `${kind}${++this.counts[kind]}`;
+  /** The next id of its kind; a node that was built before keeps its own, unless a node before it was given that one. */
+  private id(kind: keyof Normalizer["counts"], node: object = {}): string {
+    const { id: said, alias } = node as { id?: unknown; alias?: unknown };
+    let id = `${kind}${++this.counts[kind]}`;
+    if (typeof said === "string" && said !== "") {
+      if (this.saidIds.has(said))
+        this.refuse(String(alias ?? ""), `duplicate id '${said}': another node of this workflow has it`);
+      this.saidIds.add(said);
+      if (!this.ids.has(said)) id = said;
+    }
+    while (id !== said && this.ids.has(id)) id = `${kind}${++this.counts[kind]}`;
+    this.ids.add(id);
+    return id;
   }
+  private readonly ids = new Set<string>();
+  private readonly saidIds = new Set<string>();
 
   private refuse(path: string, message: string): void {
     this.violations.push({ path, message });
@@ -123,7 +136,7 @@ export class Normalizer {
     else if (!aliases.take(alias))
       this.refuse(
         join(above, alias),
-        what === "alias" ? `alias '${alias}' must be unique in its sequence` : `duplicate concurrent child alias '${alias}'`,
+        what === "alias" ? `alias '${alias}' must be unique in its sequence` : `duplicate concurrent child alias '${alias}': it must be unique`,
       );
     return alias;
   }
@@ -195,11 +208,14 @@ export class Normalizer {
     if (options.fn !== undefined && options.run !== undefined) this.refuse(path, "has both 'fn' and 'run': one is enough");
     if (typeof run !== "function" && !isPredefined(run))
       this.refuse(path, `'fn' must be a function or a predefined step, not ${describe(run)}`);
-    const { fn, run: other, alias: saidAlias, name, type, ...config } = options as StepOptions & { type?: unknown };
+    const { fn, run: other, alias: saidAlias, name, type, id, config: built, ...rest } = options as StepOptions & Options;
+    if (built !== undefined && (typeof built !== "object" || built === null || Array.isArray(built)))
+      this.refuse(path, `invalid config: must be an object, not ${describe(built)}`);
+    const config = { ...(built as StepConfig | undefined), ...rest };
     this.config(config, path);
     const given = Object.fromEntries(Object.entries(config).filter(([, value]) => value !== undefined));
     return {
-      id: this.id("s"),
+      id: this.id("s", options),
       alias,
       run: run as StepFunction | PredefinedStep,
       ...(Object.keys(given).length > 0 ? { config: given as StepConfig } : {}),
@@ -272,7 +288,7 @@ export class Normalizer {
   }
 
   private forEach(options: ForEachOptions, aliases: Aliases, above: string, what: string): NodeDefinition {
-    const id = this.id("l");
+    const id = this.id("l", options);
     const alias = this.alias(options.alias ?? options.name, "forEach", aliases, above, what);
     const path = join(above, alias);
     const frame = this.frame(options as unknown as Options, "forEach", path);
@@ -298,7 +314,7 @@ export class Normalizer {
   }
 
   private concurrent(options: ConcurrentOptions, aliases: Aliases, above: string, what: string): NodeDefinition {
-    const id = this.id("p");
+    const id = this.id("p", options);
     const alias = this.alias(options.alias ?? options.name, "concurrent", aliases, above, what);
     const path = join(above, alias);
     const frame = this.frame(options as unknown as Options, "concurrent", path);
@@ -316,7 +332,7 @@ export class Normalizer {
       for (const child of options.steps) {
         if (isList(child)) {
           const name = this.alias(child.alias, "child", children, path, "child");
-          steps.push({ alias: name, nodes: this.nodes(child.steps, join(path, name)) });
+          steps.push({ alias: name, nodes: this.nodes(child.steps ?? child.nodes, join(path, name)) });
         } else steps.push(this.node(child, children, path, "child"));
       }
     }
@@ -333,7 +349,7 @@ export class Normalizer {
   }
 
   private branch(options: BranchOptions, aliases: Aliases, above: string, what: string): NodeDefinition {
-    const id = this.id("b");
+    const id = this.id("b", options);
     const alias = this.alias(options.alias ?? options.name, "branch", aliases, above, what);
     const path = join(above, alias);
     const frame = this.frame(options as unknown as Options, "branch", path);
@@ -350,7 +366,7 @@ export class Normalizer {
   }
 
   private loop(options: LoopOptions, aliases: Aliases, above: string, what: string): NodeDefinition {
-    const id = this.id("l");
+    const id = this.id("l", options);
     const alias = this.alias(options.alias ?? options.name, "loop", aliases, above, what);
     const path = join(above, alias);
     const frame = this.frame(options as unknown as Options, "loop", path);
@@ -375,7 +391,7 @@ export class Normalizer {
     const target = isBuilder(options.workflow)
       ? (options.workflow as { build(): WorkflowDefinition }).build()
       : options.workflow;
-    const id = this.id("w");
+    const id = this.id("w", options);
     const reference = isReference(target) ? target : undefined;
     const inner = reference !== undefined && typeof reference.target !== "string" ? reference.target : target;
     const alias = this.alias(
@@ -394,7 +410,7 @@ export class Normalizer {
       type: "workflow",
       id,
       alias,
-      workflow: (typeof inner === "string" ? { target: inner } : inner) as WorkflowDefinition | WorkflowReference,
+      workflow: (typeof inner === "string" ? brand("reference", { target: inner }) : inner) as WorkflowDefinition | WorkflowReference,
       ...(input === undefined ? {} : { input }),
       ...frame,
     };
@@ -442,15 +458,15 @@ function shapeOf(options: Options): string | undefined {
 }
 
 /** A child of a concurrent block that is a list of nodes. */
-function isList(child: unknown): child is { alias: string; steps: unknown[] } {
+function isList(child: unknown): child is { alias: string; steps?: unknown[]; nodes?: unknown[] } {
   const options = child as Options;
   return (
     typeof child === "object" &&
     child !== null &&
-    Array.isArray(options.steps) &&
+    Array.isArray(options.steps ?? options.nodes) &&
     options.type === undefined &&
     !isDefinition(child) &&
-    Object.keys(options).every((key) => key === "alias" || key === "steps")
+    Object.keys(options).every((key) => ["alias", "steps", "nodes"].includes(key))
   );
 }
 

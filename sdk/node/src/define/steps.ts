@@ -1,8 +1,9 @@
 /** steps.ts: steps that the engine does itself, and workflows as steps. */
 import { dirname, isAbsolute } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { PredefinedStep, StepContext, WorkflowDefinition, WorkflowReference } from "../types.js";
+import type { InputSchema, PredefinedStep, StepContext, WorkflowDefinition, WorkflowReference } from "../types.js";
 import { brand, isBranded } from "./brand.js";
+import { jsonSchemaOf } from "./schema.js";
 
 /** A value, or a function of the context that gives it when the step begins. */
 export type Dynamic<T> = T | ((context: StepContext<any, any>) => T | Promise<T>);
@@ -35,6 +36,8 @@ export interface HttpResult<Data = any> {
 export interface DelayStepOptions {
   seconds?: Dynamic<number>;
   milliseconds?: Dynamic<number>;
+  /** With units, as in files: `1h30m`, `250ms`; or a number of milliseconds. */
+  duration?: Dynamic<string | number>;
   alias?: string;
 }
 
@@ -43,8 +46,13 @@ export interface SignalStepOptions {
   name: Dynamic<string>;
   /** Milliseconds. */
   timeout?: Dynamic<number>;
-  /** The result when the time is over; without it the step fails. No function: it is known before the step is reached. */
+  /**
+   * The result when the time is over; without it the step fails. No function: it is part of the plan, so that the timer alone ends the
+   * wait, whoever is connected then. For a computed one use `default: null`, and compute it in the step that reads it.
+   */
   default?: unknown;
+  /** What a payload must be: Zod, or JSON Schema. Another one is refused when it is sent. Then `name` must be a text. */
+  schema?: InputSchema;
   /** Default `signal`. */
   alias?: string;
 }
@@ -77,24 +85,49 @@ export function httpStep(options: HttpStepOptions): PredefinedStep {
   return predefined("http", options);
 }
 
+const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Milliseconds of a duration, as src/base/duration.c reads it. */
+function durationMs(duration: unknown): number {
+  const wrong = new TypeError(`delayStep: invalid duration ${String(duration)}: must be like 250ms, 30s or 1h30m, or milliseconds`);
+  if (typeof duration === "number" && Number.isFinite(duration) && duration >= 0) return duration;
+  if (typeof duration !== "string" || !/^(?:\d+(?:\.\d{1,3})?(?:ms|s|m|h|d))+$/.test(duration)) throw wrong;
+  let sum = 0;
+  for (const [, whole, decimals = "", unit] of duration.matchAll(/(\d+)(?:\.(\d{1,3}))?(ms|[smhd])/g))
+    sum += Number(whole) * UNITS[unit!]! + Math.floor((Number(decimals.padEnd(3, "0")) * UNITS[unit!]!) / 1000);
+  return sum;
+}
+
 /** A wait by a durable timer: a restart does not begin it anew. */
 export function delayStep(options: DelayStepOptions): PredefinedStep {
-  checkKeys("delayStep", options, ["seconds", "milliseconds", "alias"]);
-  if ((options.seconds === undefined) === (options.milliseconds === undefined))
-    throw new TypeError("delayStep: exactly one of 'seconds' and 'milliseconds' is needed");
+  checkKeys("delayStep", options, ["seconds", "milliseconds", "duration", "alias"]);
+  const { duration, ...rest } = options;
+  if ([options.seconds, options.milliseconds, duration].filter((one) => one !== undefined).length !== 1)
+    throw new TypeError("delayStep: exactly one of 'seconds', 'milliseconds' and 'duration' is needed");
   checkMs("delayStep", "seconds", options.seconds);
   checkMs("delayStep", "milliseconds", options.milliseconds);
-  return predefined("delay", options);
+  if (duration === undefined) return predefined("delay", rest);
+  const milliseconds: Dynamic<number> =
+    typeof duration === "function" ? async (context) => durationMs(await duration(context)) : durationMs(duration);
+  return predefined("delay", { ...rest, milliseconds });
 }
 
 /** A wait for a message from outside: `engine.signal(runId, name, payload)`; its payload is the result. */
 export function signalStep(options: SignalStepOptions): PredefinedStep {
-  checkKeys("signalStep", options, ["name", "timeout", "default", "alias"]);
+  checkKeys("signalStep", options, ["name", "timeout", "default", "schema", "alias"]);
   if (typeof options.name !== "string" && typeof options.name !== "function")
     throw new TypeError("signalStep: 'name' must be a text or a function");
   checkMs("signalStep", "timeout", options.timeout);
-  if (typeof options.default === "function") throw new TypeError("signalStep: 'default' must be a value, not a function");
-  return predefined("signal", options);
+  if (typeof options.default === "function")
+    throw new TypeError("signalStep: 'default' must be a value, not a function; with null, the step that reads it can compute one");
+  const { schema } = options;
+  if (schema === undefined) return predefined("signal", options);
+  const zod3 = typeof schema === "object" && schema !== null && !("_zod" in schema) && "_def" in schema;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema) || zod3)
+    throw new TypeError("signalStep: 'schema' must be a schema of Zod 4, or a JSON Schema");
+  if (typeof options.name === "function")
+    throw new TypeError("signalStep: with 'schema', 'name' must be a text: a payload may come before the step is reached");
+  return predefined("signal", { ...options, schema: jsonSchemaOf(schema) });
 }
 
 export interface NestOptions {

@@ -21,7 +21,7 @@ const TAIL_BYTES = 4000; // of what it said last, for the error
 export interface ChildOptions {
   /** The program; default: RIVAL_BIN, PATH, or the platform's package. */
   bin?: string;
-  /** Where the runs are kept; default: a temporary folder, removed at the end. */
+  /** Where the runs are kept: a file, or `postgres://…`; default: a temporary folder, removed at the end. */
   store?: string;
   /** What the engine logs on standard error: default nothing below errors. */
   logLevel?: "debug" | "info" | "warn" | "error";
@@ -57,6 +57,7 @@ function onExit(): void {
 export class EngineChild {
   readonly token = randomBytes(24).toString("hex");
   readonly store: string;
+  private readonly inDatabase: boolean;
   private readonly folder: string;
   private readonly program: string;
   private child: ChildProcess | undefined;
@@ -67,7 +68,8 @@ export class EngineChild {
   constructor(private readonly options: ChildOptions) {
     this.program = findProgram(options.bin);
     this.folder = mkdtempSync(join(tmpdir(), "rival-"));
-    this.store = options.store === undefined ? join(this.folder, "rival.db") : resolve(options.store);
+    this.inDatabase = /^postgres(ql)?:\/\//.test(options.store ?? "");
+    this.store = options.store === undefined ? join(this.folder, "rival.db") : this.inDatabase ? options.store : resolve(options.store);
     mkdirSync(join(this.folder, "none")); // `serve` takes the files of a folder: this one has none
     writeFileSync(join(this.folder, "tokens"), `admin ${this.token} sdk\n`, { mode: 0o600 });
     if (alive.size === 0) process.once("exit", onExit);
@@ -84,9 +86,9 @@ export class EngineChild {
     return this.started;
   }
 
-  /** The Unix socket beside its store. */
-  get socket(): string {
-    return `${this.store}.sock`;
+  /** The Unix socket beside its store; undefined: the store is no file, and the engine says where its socket is. */
+  get socket(): string | undefined {
+    return this.inDatabase ? undefined : `${this.store}.sock`;
   }
 
   private async start(): Promise<string> {

@@ -1,11 +1,12 @@
 /** engine.ts: `rival()`: an engine with workflows: started here, or somewhere else. */
 import { hostname } from "node:os";
 import { existsSync } from "node:fs";
-import { isDefinition, isBuilder } from "../define/normalize.js";
+import type { Workflow } from "../define/definition.js";
 import { isZod, parseInput } from "../define/schema.js";
-import { Catalog, defaultRegistry, type WorkflowMetadata } from "../registry.js";
-import type { NodeError, RunStatus, StepEntries, WorkflowDefinition } from "../types.js";
-import { Connection, RefusedError, type Address } from "../worker/connection.js";
+import { catalogOf, type Catalog, type WorkflowMetadata } from "../registry.js";
+import type { NodeError, RunStatus, StepEntries } from "../types.js";
+import { RefusedError, type Address, type Connection } from "../worker/connection.js";
+import { Connections } from "../worker/connections.js";
 import { hashOf, offersOf } from "../worker/offers.js";
 import { EngineChild, type ChildOptions } from "./child.js";
 import { EventFeed, type EventHandler } from "./events.js";
@@ -114,8 +115,6 @@ export interface WorkflowInstance {
   getState(): Promise<RunState>;
 }
 
-type Workflow = WorkflowDefinition | { build(): WorkflowDefinition };
-
 /** An engine: `rival(…)` makes one. */
 export class Engine {
   private readonly child: EngineChild | undefined;
@@ -153,8 +152,10 @@ export class Engine {
     const workflows = await this.catalog.lower();
     const offers = offersOf(workflows);
     if (offers.length === 0 && this.catalog.functions.size === 0) return undefined; // it only asks
-    const connection = new Connection({
+    const token = this.options.workerToken ?? this.options.token;
+    const connections = new Connections({
       address: () => this.address(),
+      ...(token === undefined ? {} : { token }),
       credits: this.options.concurrency ?? DEFAULT_CONCURRENCY,
       name: `node@${hostname()}`,
       offers,
@@ -164,16 +165,16 @@ export class Engine {
         for (const { name, version } of workflows) this.catalog.versions.set(name, version);
       },
     });
-    this.connection = connection;
-    await connection.open();
-    return connection;
+    this.connections = connections;
+    await connections.first.open();
+    return connections.first;
   }
-  private connection: Connection | undefined;
+  private connections: Connections | undefined;
 
   /** Where the worker connection goes. */
   private async address(): Promise<Address> {
-    if (this.child !== undefined) {
-      await this.child.url();
+    const url = await (this.child?.url() ?? this.options.url!);
+    if (this.child?.socket !== undefined) {
       this.local = true;
       return { path: this.child.socket };
     }
@@ -187,7 +188,7 @@ export class Engine {
     }
     this.local = false;
     if (where.listen == null) throw new RefusedError("the server takes no workers: only calls are possible", NOT_FOUND);
-    const { hostname: named } = new URL(this.options.url!);
+    const { hostname: named } = new URL(url);
     const anywhere = ["0.0.0.0", "::", "*"].includes(where.listen.host);
     const token = this.options.workerToken ?? this.options.token;
     return {
@@ -370,7 +371,7 @@ export class Engine {
     if (this.closed) return;
     this.closed = true;
     this.feed.close();
-    await this.connection?.close(options.graceMs ?? CLOSE_GRACE_MS);
+    await this.connections?.close(options.graceMs ?? CLOSE_GRACE_MS);
     await this.started?.catch(() => undefined);
     await this.child?.close();
   }
@@ -395,10 +396,6 @@ export function isTerminal(status: string): boolean {
  * `rival` as a child, on a temporary store.
  */
 export function rival(...all: [RivalOptions, ...Workflow[]] | Workflow[]): Engine {
-  const first = all[0];
-  const hasOptions = first !== undefined && !isDefinition(first) && !isBuilder(first);
-  const workflows = (hasOptions ? all.slice(1) : all) as Workflow[];
-  const catalog = new Catalog(defaultRegistry);
-  for (const workflow of workflows) catalog.register(workflow);
-  return new Engine((hasOptions ? first : {}) as RivalOptions, catalog);
+  const { options, catalog } = catalogOf(all);
+  return new Engine(options, catalog);
 }

@@ -62,7 +62,8 @@ function typesOf(event: RivalEvent): LifecycleType[] {
     case "state.started":
       return ["dispatch"];
     case "state.ended":
-      return ENDS[String(event.next)] ?? [];
+      // Drained: it failed with attempts left, after a final state had completed.
+      return (ENDS[String(event.next)] ?? []).filter((type) => type !== "exhausted" || event.drained !== true);
     case "node.completed":
       return event.stage === undefined ? [] : ["stage_completed"];
     case "run.completed":

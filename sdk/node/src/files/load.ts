@@ -4,7 +4,8 @@ import { register } from "node:module";
 import { basename, dirname, extname, isAbsolute, join, resolve } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { brand } from "../define/brand.js";
-import { defineWorkflow, type WorkflowOptions } from "../define/builder.js";
+import { defineWorkflow } from "../define/builder.js";
+import type { WorkflowOptions } from "../define/definition.js";
 import { isBuilder, isDefinition, isReference } from "../define/normalize.js";
 import { isFile } from "../define/steps.js";
 import { WorkflowFilesError, type FileProblem } from "../errors.js";
@@ -19,6 +20,8 @@ const FILE_EXPORTS = ["steps", "input", "name", "description", "onError", "resul
 export interface LoadedFile {
   file: string;
   workflows: WorkflowDefinition[];
+  /** Each of them as the file has it, before the files that it nests were put in their place. */
+  written: Map<WorkflowDefinition, WorkflowDefinition>;
   /** Its exported functions, by their own names: for `call` in other files. */
   functions: Map<string, StepFunction>;
 }
@@ -51,10 +54,10 @@ export async function loadFile(path: string, loading: readonly string[] = []): P
     if (typeof value === "function" && name !== "default" && name !== "onError" && !isBuilder(value))
       functions.set(name, value as StepFunction);
   try {
-    const workflows: WorkflowDefinition[] = [];
+    const written = new Map<WorkflowDefinition, WorkflowDefinition>();
     for (const definition of definitionsOf(module, file))
-      workflows.push(await resolveReferences(definition, dirname(file), [...loading, file]));
-    return { file, workflows, functions };
+      written.set(await resolveReferences(definition, dirname(file), [...loading, file]), definition);
+    return { file, workflows: [...written.keys()], written, functions };
   } catch (error) {
     if (error instanceof WorkflowFilesError) throw error;
     throw problem(file, messageOf(error));

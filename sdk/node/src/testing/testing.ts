@@ -9,14 +9,14 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Workflow } from "../define/definition.js";
 import type { OfferedFunction } from "../define/lower.js";
-import { isBuilder, isDefinition } from "../define/normalize.js";
 import { isZod, parseInput } from "../define/schema.js";
 import { findProgram } from "../engine/child.js";
 import { newRunId } from "../engine/ids.js";
 import { RunTimeoutError, type RunStarted, type RunState, type WorkflowExecutionResult, type WorkflowInstance } from "../engine/engine.js";
-import { Catalog, defaultRegistry } from "../registry.js";
-import type { StepFunction, WorkflowDefinition } from "../types.js";
+import { catalogOf, type Catalog } from "../registry.js";
+import type { StepFunction } from "../types.js";
 import { RefusedError } from "../worker/connection.js";
 import { Invocation } from "../worker/invocation.js";
 import { unwatchRejections, watchRejections } from "../worker/unhandled.js";
@@ -41,8 +41,6 @@ export interface TestOptions {
   /** The program, as for `rival()`. */
   bin?: string;
 }
-
-type Workflow = WorkflowDefinition | { build(): WorkflowDefinition };
 
 /** An engine for tests: `testEngine(…)` makes one. */
 export class TestEngine {
@@ -284,9 +282,6 @@ export class TestEngine {
  *     await engine.close();
  */
 export function testEngine(...all: [TestOptions, ...Workflow[]] | Workflow[]): TestEngine {
-  const first = all[0];
-  const hasOptions = first !== undefined && !isDefinition(first) && !isBuilder(first);
-  const catalog = new Catalog(defaultRegistry);
-  for (const workflow of (hasOptions ? all.slice(1) : all) as Workflow[]) catalog.register(workflow);
-  return new TestEngine((hasOptions ? first : {}) as TestOptions, catalog);
+  const { options, catalog } = catalogOf(all);
+  return new TestEngine(options, catalog);
 }

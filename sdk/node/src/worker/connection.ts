@@ -50,6 +50,12 @@ export interface Offer {
   validate?: (input: unknown) => Promise<{ input: unknown } | { violations: { path: string; message: string }[] }>;
 }
 
+/** A member of the engine's store, and where workers reach it. */
+export interface Member {
+  id: number;
+  workers: string;
+}
+
 export interface ConnectionOptions {
   /** Where to: asked anew each time, since an engine that was started again may be elsewhere. */
   address: () => Promise<Address>;
@@ -66,6 +72,8 @@ export interface ConnectionOptions {
   onTaken?: (workflows: { name: string; version: string }[]) => void;
   onReady?: () => void;
   onLost?: (reason: string) => void;
+  /** The members of the engine's store, and which of them the engine is: now, and when they change. */
+  onMembers?: (self: number, members: Member[]) => void;
 }
 
 /** The engine refused something: `code` is one of `enum rv_err`. */
@@ -118,6 +126,7 @@ export class Connection {
   private ended: Error | undefined;
 
   constructor(private readonly options: ConnectionOptions) {
+    this.credits = options.credits;
     for (const offer of options.offers) {
       for (const [name, fn] of offer.functions) this.functions.set(name, fn);
       if (offer.validate !== undefined) this.judges.set(offer.plan.name as string, offer.validate);
@@ -149,6 +158,18 @@ export class Connection {
     });
   }
   private readonly ending: (() => void)[] = [];
+
+  /** How many functions the engine may have here at once, from now on. */
+  setCredits(credits: number): void {
+    if (this.credits === credits) return;
+    this.credits = credits;
+    if (this.state === "ready") this.send({ type: "credits", credits });
+  }
+  private credits: number;
+
+  get isReady(): boolean {
+    return this.state === "ready";
+  }
 
   /** How many functions run now. */
   get busy(): number {
@@ -276,12 +297,14 @@ export class Connection {
         reject(new Error(reason));
       });
     });
+    const { credits } = this;
     this.send({
       type: "hello",
       protocol: PROTOCOL,
       role: "worker",
-      credits: this.options.credits,
+      credits,
       pid: process.pid,
+      ...(this.options.onMembers === undefined ? {} : { follows: true }),
       ...(this.options.name === undefined ? {} : { name: this.options.name }),
       ...(token === undefined ? {} : { token }),
       ...(known === undefined ? {} : { session: known, has: [...this.running.keys(), ...this.untaken.keys()] }),
@@ -290,6 +313,7 @@ export class Connection {
     const answer = await greeting;
     if (answer.type === "error") throw new RefusedError(String(answer.message), Number(answer.code));
     this.session = answer.session as string;
+    this.members({ ...answer, members: answer.members ?? [] }); // without any, it does not share its store now
     this.watch(socket, Number(answer.heartbeatMs ?? 10_000));
     if (this.options.problems === undefined) {
       const { workflows } = await this.ask("register", this.offer());
@@ -298,6 +322,7 @@ export class Connection {
     for (const json of this.untaken.values()) this.writer.send(json);
     this.failures = 0;
     this.state = "ready";
+    if (this.credits !== credits) this.send({ type: "credits", credits: this.credits });
     for (const waiter of this.waiters.splice(0)) waiter.resolve();
     this.options.onReady?.();
   }
@@ -409,6 +434,9 @@ export class Connection {
       case "validate":
         void this.judge(frame);
         return;
+      case "members":
+        this.members(frame);
+        return;
       case "ping":
         this.send({ type: "pong" });
         return;
@@ -421,6 +449,10 @@ export class Connection {
       default:
         throw new Error(`the engine said '${frame.type}', which this version does not know`);
     }
+  }
+
+  private members(frame: Frame): void {
+    if (Array.isArray(frame.members)) this.options.onMembers?.(Number(frame.member ?? 0), frame.members as Member[]);
   }
 
   private answered(frame: Frame): void {
