@@ -129,6 +129,8 @@ static void fire(rv_engine *e, struct rv__timers *timers, int64_t now)
 static void touch_all(rv_engine *e)
 {
     e->relane = false;
+    if (e->run_count == 0) /* thousands of files may be registered before the first run */
+        return;
     for (size_t b = 0; b < RUN_BUCKETS; b++)
         for (struct rv__run *run = e->runs[b]; run != NULL; run = run->next)
             rv__run_touch(run);
